@@ -13,7 +13,7 @@ import (
 
 // recorder is a TB that notes what was said; its test ends when finish is called.
 type recorder struct {
-	cleanups                []func()
+	cleanups               []func()
 	fatal, skipped, logged string
 }
 
@@ -40,6 +40,10 @@ func mmap(t *testing.T, fd, size, flags int) {
 }
 
 func TestLeaksAreFound(t *testing.T) {
+	nameless := "anonymous memory"
+	if _, anonymous, err := mappings(); err == nil && anonymous == 0 {
+		nameless = "" // C code runs in this build, as with -race: not told
+	}
 	for _, tc := range []struct {
 		name, want string
 		leak       func(t *testing.T)
@@ -71,10 +75,7 @@ func TestLeaksAreFound(t *testing.T) {
 			mmap(t, fd, 1<<16, unix.MAP_SHARED)
 			_ = unix.Close(fd)
 		}},
-		{"anonymous memory", "anonymous memory", func(t *testing.T) {
-			if _, anonymous, err := mappings(); err == nil && anonymous == 0 {
-				t.Skip("C code runs in this build, nameless memory is not told; try CGO_ENABLED=0")
-			}
+		{"anonymous memory", nameless, func(t *testing.T) {
 			mmap(t, -1, 4<<20, unix.MAP_PRIVATE|unix.MAP_ANON)
 		}},
 	} {

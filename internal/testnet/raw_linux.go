@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -23,6 +24,8 @@ type Raw struct {
 	conn syscall.RawConn
 	buf  []byte // the frame being received, belongs to Receive
 	oob  []byte
+
+	closed atomic.Bool
 }
 
 // rawRoom holds the largest frame of the largest MTU, and what GRO makes of it.
@@ -76,7 +79,8 @@ func (r *Raw) configure(fd, index int) error {
 }
 
 // Send puts one frame on the link, from the destination address on and without
-// the checksum at its end. ENOBUFS means that the link dropped it.
+// the checksum at its end. ENOBUFS means that the link dropped it. After the link
+// was down, one call of Send or Receive says ENETDOWN, as with any packet socket.
 func (r *Raw) Send(frame []byte) error {
 	var err error
 	ctlErr := r.conn.Write(func(fd uintptr) bool {
@@ -84,7 +88,7 @@ func (r *Raw) Send(frame []byte) error {
 		return err != unix.EAGAIN
 	})
 	if ctlErr != nil {
-		err = ctlErr
+		err = r.ended(ctlErr)
 	}
 	if err != nil {
 		return fmt.Errorf("testnet: send %d bytes on %s: %w", len(frame), r.name, err)
@@ -106,7 +110,7 @@ func (r *Raw) Receive(deadline time.Time) ([]byte, error) {
 
 func (r *Raw) receive(deadline time.Time) ([]byte, error) {
 	if err := r.file.SetReadDeadline(deadline); err != nil {
-		return nil, err
+		return nil, r.ended(err)
 	}
 	var (
 		n, oobn int
@@ -118,7 +122,7 @@ func (r *Raw) receive(deadline time.Time) ([]byte, error) {
 		return err != unix.EAGAIN
 	})
 	if ctlErr != nil {
-		return nil, ctlErr
+		return nil, r.ended(ctlErr)
 	}
 	if err != nil {
 		return nil, err
@@ -169,5 +173,17 @@ func vlanTag(oob []byte) (tci, tpid uint16, tagged bool, err error) {
 	return 0, 0, false, nil
 }
 
+// ended gives the end by Close its name: a raw connection of package os tells it by
+// an error that no other package can compare with.
+func (r *Raw) ended(err error) error {
+	if r.closed.Load() {
+		return os.ErrClosed
+	}
+	return err
+}
+
 // Close closes the socket and ends a waiting Receive with os.ErrClosed.
-func (r *Raw) Close() error { return r.file.Close() }
+func (r *Raw) Close() error {
+	r.closed.Store(true)
+	return r.file.Close()
+}
