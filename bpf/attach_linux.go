@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+
+package bpf
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+)
+
+// Attach loads the program and puts it on the interface, in the network
+// namespace of the calling thread. Until Allow and SetQueue are called it lets
+// everything pass.
+//
+// It needs CAP_NET_ADMIN and CAP_BPF (before Linux 5.8 CAP_SYS_ADMIN); the error
+// says which one is missing for which step. Other errors to look for with
+// errors.Is: ErrForeignProgram, unix.ENODEV for no such interface, unix.ERANGE or
+// EINVAL for an MTU above what a native program without frags takes,
+// unix.EOPNOTSUPP for a driver without native XDP. After an error nothing is left
+// behind.
+func Attach(cfg Config) (*Program, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	d, err := openDevice(cfg)
+	if err != nil {
+		return nil, err
+	}
+	p, err := attach(cfg, d, !kernelBefore(5, 9))
+	if err != nil {
+		d.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// attach does the work on an open device. useLink is false where the kernel has
+// no BPF link for XDP. On success the device belongs to the Program (or is closed).
+func attach(cfg Config, d *device, useLink bool) (_ *Program, err error) {
+	if err := d.refuseForeign(cfg.Replace); err != nil {
+		return nil, err
+	}
+	l, err := load(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer l.closePrograms()
+	defer func() {
+		if err != nil {
+			_ = l.maps.close()
+		}
+	}()
+	if err := l.maps.setMAC(d.mac); err != nil {
+		return nil, err
+	}
+	restore, err := d.removeForeign(cfg.Replace)
+	if err != nil {
+		return nil, err
+	}
+	c := climber{device: d, useLink: useLink, attempts: l.attempts}
+	tie, err := c.climb(rungs(cfg, l))
+	if err != nil {
+		return nil, errors.Join(err, restore.undo())
+	}
+	restore.forget()
+	c.info.Queues = cfg.Queues
+	c.info.Attempts = c.attempts
+	return &Program{maps: l.maps, tie: tie, info: c.info}, nil
+}
+
+// rung is one way to attach: a mode and a program.
+type rung struct {
+	mode    Mode
+	frags   bool
+	program *ebpf.Program
+}
+
+// rungs lists the ways to try, the best first: in each mode the program with
+// frags before the plain one, as some drivers take only the latter (igb says
+// EINVAL, vmxnet3 EOPNOTSUPP).
+func rungs(cfg Config, l *loaded) []rung {
+	modes := []Mode{cfg.Mode}
+	if cfg.Mode == Best {
+		modes = []Mode{Native, Generic}
+	}
+	var list []rung
+	for _, mode := range modes {
+		if l.frags != nil {
+			list = append(list, rung{mode, true, l.frags})
+		}
+		list = append(list, rung{mode, false, l.plain})
+	}
+	return list
+}
+
+// climber tries rung after rung and keeps the trace.
+type climber struct {
+	device   *device
+	useLink  bool
+	attempts []Attempt
+	info     Info
+}
+
+// climb stops at the first rung that holds, and at a refusal that no other rung
+// would change.
+func (c *climber) climb(list []rung) (attachment, error) {
+	var refused attachError
+	for _, r := range list {
+		tie, err := c.try(r)
+		c.attempts = append(c.attempts, Attempt{Step: stepAttach, Mode: r.mode, Frags: r.frags, Err: err})
+		if err == nil {
+			return tie, nil
+		}
+		switch {
+		case errors.Is(err, unix.EBUSY), errors.Is(err, unix.EEXIST):
+			// Somebody attached between our look and our try.
+			if foreign := c.device.refuseForeign(false); foreign != nil {
+				return nil, foreign
+			}
+			return nil, fmt.Errorf("bpf: attach %s: %w", c.device, err)
+		case errors.Is(err, unix.EPERM):
+			return nil, explainPermission("attach "+c.device.String(), err, unix.CAP_NET_ADMIN)
+		case errors.Is(err, unix.ENODEV):
+			return nil, fmt.Errorf("bpf: attach %s: interface is gone: %w", c.device, err)
+		}
+		refused.add(c.device, r, err)
+	}
+	refused.device = c.device.String()
+	return nil, &refused
+}
+
+func (c *climber) try(r rung) (attachment, error) {
+	c.info = Info{Interface: c.device.name, Ifindex: c.device.index, Mode: r.mode, Frags: r.frags}
+	if c.useLink {
+		return attachLink(c.device, r, &c.info)
+	}
+	return attachNetlink(c.device, r, &c.info)
+}

@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: MIT
+
+package bpf
+
+//go:generate sh build.sh

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+
+package bpf
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+)
+
+// loaded holds maps and programs in the kernel, not attached yet.
+type loaded struct {
+	maps     maps
+	plain    *ebpf.Program
+	frags    *ebpf.Program // nil where the kernel or the caller has it not
+	attempts []Attempt     // only what did not work
+}
+
+// closePrograms drops our own descriptors; what is attached lives on by its link.
+func (l *loaded) closePrograms() {
+	_ = l.plain.Close()
+	_ = l.frags.Close()
+}
+
+// load creates the maps and loads both programs. After an error nothing is left.
+func load(cfg Config) (_ *loaded, err error) {
+	spec, err := openObject()
+	if err != nil {
+		return nil, err
+	}
+	spec.Maps["queues"].MaxEntries = uint32(cfg.Queues)
+	l := &loaded{}
+	defer func() {
+		if err != nil {
+			l.closePrograms()
+			_ = l.maps.close()
+		}
+	}()
+	if err := l.createMaps(spec); err != nil {
+		return nil, err
+	}
+	return l, l.loadPrograms(spec, cfg)
+}
+
+// createMaps makes the maps and binds the programs' references to them.
+func (l *loaded) createMaps(spec *ebpf.CollectionSpec) error {
+	for _, one := range []struct {
+		name  string
+		place **ebpf.Map
+	}{
+		{"filters", &l.maps.filters},
+		{"own_mac", &l.maps.ownMAC},
+		{"queues", &l.maps.queues},
+		{"counters", &l.maps.counters},
+	} {
+		step := "create map " + one.name
+		m, err := ebpf.NewMap(spec.Maps[one.name])
+		if errors.Is(err, unix.EPERM) {
+			return explainMemory(step, err, mapBytes(spec.Maps[one.name]))
+		}
+		if err != nil {
+			return fmt.Errorf("bpf: %s: %w", step, bare(err))
+		}
+		*one.place = m
+		for _, program := range spec.Programs {
+			if err := program.Instructions.AssociateMap(one.name, m); err != nil {
+				return fmt.Errorf("bpf: %s: %w", step, err)
+			}
+		}
+	}
+	return nil
+}
+
+// loadPrograms loads the plain program, which every kernel takes, and the one
+// with frags, which it takes from Linux 5.18 on.
+func (l *loaded) loadPrograms(spec *ebpf.CollectionSpec, cfg Config) (err error) {
+	l.plain, err = ebpf.NewProgram(spec.Programs[plainName])
+	if errors.Is(err, unix.EPERM) {
+		return explainMemory("load program "+plainName, err, len(spec.Programs[plainName].Instructions)*8)
+	}
+	if err != nil {
+		return fmt.Errorf("bpf: load program %s: %w", plainName, bare(err))
+	}
+	if cfg.NoFrags {
+		return nil
+	}
+	l.frags, err = ebpf.NewProgram(spec.Programs[fragsName])
+	if err != nil {
+		l.attempts = append(l.attempts, Attempt{Step: stepLoad, Frags: true, Err: bare(err)})
+	}
+	return nil
+}
+
+// mapBytes is about what a map takes in kernel memory, for the message about the
+// memory limit.
+func mapBytes(spec *ebpf.MapSpec) int {
+	const overhead = 512 // the map itself, and a pointer per entry or hash bucket
+	entry := int(spec.ValueSize) + 16
+	if spec.Type == ebpf.PerCPUArray {
+		cpus, err := ebpf.PossibleCPU()
+		if err != nil {
+			cpus = 1
+		}
+		entry *= cpus
+	}
+	return overhead + entry*int(spec.MaxEntries)
+}
