@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+
+// Bench measures what ways of carrying UDP datagrams cost and yield, side by
+// side: plain sockets at their best, AF_XDP by another Go library, and AF_XDP
+// by this one.
+//
+//	go run ./bench            as root
+//	go run -exec sudo ./bench as a user with sudo
+//
+// It makes two network namespaces joined by a veth pair, starts a worker
+// process in each, tied to one processor each, and has them run the same stream
+// of datagrams over every path in turn. It needs no hardware and nothing
+// installed but Go, and leaves nothing behind, however it ends.
+//
+// The table goes to standard output, progress to standard error if that is a
+// terminal. The exit status is 0, or 1 if the bench broke, or 2 if it was asked
+// for what it cannot do.
+package main

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/xdpath/xdpath/bench/internal/control"
+	"github.com/xdpath/xdpath/bench/internal/referee"
+	"github.com/xdpath/xdpath/bench/internal/stream"
+)
+
+// headers is what IPv4 and UDP put before a payload, in bytes.
+const headers = 28
+
+// Bounds of the flags.
+const (
+	minDuration = time.Millisecond
+	maxRuns     = 1000
+	minMTU      = 68    // of IPv4
+	maxMTU      = 65535 // of a veth
+	warmup      = 200 * time.Millisecond
+)
+
+// options is what the command line asks for.
+type options struct {
+	plan referee.Plan
+	json string // path of a file, empty for none
+	args []string
+}
+
+// parseFlags reads the command line. Usage goes to w if it is asked for; the
+// error then is flag.ErrHelp.
+func parseFlags(args, known []string, w io.Writer) (options, error) {
+	o := options{args: args}
+	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	paths := fs.String("paths", strings.Join(known, ","), "paths to compare, separated by commas")
+	sizes := fs.String("sizes", "64,1472", "UDP payload sizes in bytes, separated by commas")
+	fs.DurationVar(&o.plan.Duration, "duration", time.Second, "length of one run, without the warm-up before it")
+	fs.IntVar(&o.plan.Runs, "runs", 3, "runs of each path at each size; the table shows the median")
+	fs.IntVar(&o.plan.MTU, "mtu", 1500, "MTU of the link in bytes")
+	fs.IntVar(&o.plan.Batch, "batch", 64, "datagrams a call, where a path can")
+	fs.StringVar(&o.json, "json", "", "write all runs to this `file`")
+	if err := fs.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintln(w, "usage: bench [flags]")
+			fs.SetOutput(w)
+			fs.PrintDefaults()
+		}
+		return o, err
+	}
+	if fs.NArg() > 0 {
+		return o, fmt.Errorf("argument %q: bench takes flags only", fs.Arg(0))
+	}
+	// Of a long run only the start would be of no use either: a shorter warm-up
+	// than the run itself.
+	o.plan.Warmup = min(warmup, o.plan.Duration)
+	var err, errs error
+	o.plan.Paths, err = parsePaths(*paths, known)
+	errs = errors.Join(errs, err)
+	o.plan.Sizes, err = parseSizes(*sizes)
+	errs = errors.Join(errs, err, o.validate())
+	return o, errs
+}
+
+// validate checks numbers against their bounds and against each other.
+func (o options) validate() error {
+	p := o.plan
+	errs := errors.Join(
+		within("-runs", p.Runs, 1, maxRuns),
+		within("-mtu", p.MTU, minMTU, maxMTU),
+		within("-batch", p.Batch, 1, stream.MaxBatch),
+	)
+	if p.Duration < minDuration || p.Duration > control.MaxDuration {
+		errs = errors.Join(errs, fmt.Errorf("-duration %v: must be %v to %v", p.Duration, minDuration, control.MaxDuration))
+	}
+	for _, s := range p.Sizes {
+		if s > p.MTU-headers {
+			errs = errors.Join(errs, fmt.Errorf("-sizes %d: at MTU %d a datagram holds at most %d bytes of payload; raise -mtu", s, p.MTU, p.MTU-headers))
+		}
+	}
+	return errs
+}
+
+func within(name string, v, least, most int) error {
+	if v < least || v > most {
+		return fmt.Errorf("%s %d: must be %d to %d", name, v, least, most)
+	}
+	return nil
+}
+
+// parsePaths splits a list of paths and checks that there are such.
+func parsePaths(list string, known []string) ([]string, error) {
+	names := strings.Split(list, ",")
+	for i, n := range names {
+		if !slices.Contains(known, n) {
+			return nil, fmt.Errorf("-paths %s: no path %q, there are %s", list, n, strings.Join(known, ", "))
+		}
+		if slices.Contains(names[:i], n) {
+			return nil, fmt.Errorf("-paths %s: %s stands there twice", list, n)
+		}
+	}
+	return names, nil
+}
+
+// parseSizes splits a list of payload sizes.
+func parseSizes(list string) ([]int, error) {
+	var sizes []int
+	for s := range strings.SplitSeq(list, ",") {
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			return nil, fmt.Errorf("-sizes %s: %q is no number of bytes", list, s)
+		}
+		if err := within("-sizes", n, stream.HeaderSize, control.MaxSize); err != nil {
+			return nil, err
+		}
+		if slices.Contains(sizes, n) {
+			return nil, fmt.Errorf("-sizes %s: %d stands there twice", list, n)
+		}
+		sizes = append(sizes, n)
+	}
+	return sizes, nil
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+
+package control
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/xdpath/xdpath/bench/internal/cpu"
+	"github.com/xdpath/xdpath/bench/internal/loss"
+	"github.com/xdpath/xdpath/bench/internal/path"
+	"github.com/xdpath/xdpath/bench/internal/stream"
+)
+
+// Version is the protocol's. Both ends must have the same one.
+const Version = 1
+
+// A Type says what a message means and which body it has.
+type Type string
+
+// The types of messages.
+const (
+	TypeHello   Type = "hello"
+	TypePrepare Type = "prepare"
+	TypeReady   Type = "ready"
+	TypeStart   Type = "start"
+	TypeStop    Type = "stop"
+	TypeTotals  Type = "totals" // as a question it has no body
+	TypeClose   Type = "close"
+	TypeBye     Type = "bye"
+	TypeOK      Type = "ok"
+	TypeError   Type = "error"
+)
+
+// A Message is what goes over the stream. It has the body that its type
+// names, or none.
+type Message struct {
+	Type    Type     `json:"type"`
+	Hello   *Hello   `json:"hello,omitempty"`
+	Prepare *Prepare `json:"prepare,omitempty"`
+	Ready   *Ready   `json:"ready,omitempty"`
+	Start   *Start   `json:"start,omitempty"`
+	Totals  *Totals  `json:"totals,omitempty"`
+	Error   *Error   `json:"error,omitempty"`
+}
+
+// Hello is the first message each way.
+type Hello struct {
+	Version int   `json:"version"`
+	Facts   Facts `json:"facts"`
+}
+
+// Facts are what a result needs to be understood later.
+type Facts struct {
+	Machine    string `json:"machine"` // the same for two processes of one running kernel
+	Kernel     string `json:"kernel"`
+	Arch       string `json:"arch"`
+	Go         string `json:"go"`
+	CPUModel   string `json:"cpu_model"`
+	CPUs       int    `json:"cpus"`       // of the machine
+	Pinned     []int  `json:"pinned"`     // processors that the worker may run on
+	GOMAXPROCS int    `json:"gomaxprocs"` // of the worker
+	PID        int    `json:"pid"`
+}
+
+// A Role is the side of a path that a worker takes.
+type Role string
+
+// The roles.
+const (
+	RoleSender   Role = "sender"
+	RoleReceiver Role = "receiver"
+)
+
+// TestStream is the only test so far: datagrams one way, as fast as they go.
+const TestStream = "stream"
+
+// Prepare asks for one side of a path to be opened.
+type Prepare struct {
+	Test      string         `json:"test"`
+	Role      Role           `json:"role"`
+	Path      string         `json:"path"`
+	Interface string         `json:"interface"`
+	Queue     int            `json:"queue"`
+	Local     netip.AddrPort `json:"local"`
+	Peer      netip.AddrPort `json:"peer"`
+	LocalMAC  string         `json:"local_mac"`
+	PeerMAC   string         `json:"peer_mac"`
+	Size      int            `json:"size"`  // payload bytes
+	Batch     int            `json:"batch"` // datagrams a call
+	MTU       int            `json:"mtu"`
+}
+
+// Ready answers a Prepare.
+type Ready struct {
+	Info path.Info `json:"info"`
+}
+
+// Start begins a window of traffic on the prepared path.
+type Start struct {
+	Run      uint32        `json:"run"`      // number of the window, in every datagram of it
+	Duration time.Duration `json:"duration"` // nanoseconds; for a receiver the least it must be ready for
+}
+
+// Totals are what one side found out about a window.
+type Totals struct {
+	Run     uint32        `json:"run"`
+	Elapsed time.Duration `json:"elapsed"` // nanoseconds from the first to the last datagram
+	Sent    uint64        `json:"sent"`    // sender only
+	Tally   stream.Tally  `json:"tally"`   // receiver only
+	Lost    loss.Counts   `json:"lost"`    // by the counters of this side
+	Machine cpu.Times     `json:"machine"` // ticks of all processors in the window
+	User    time.Duration `json:"user"`    // nanoseconds of this process in the window
+	System  time.Duration `json:"system"`
+	Info    path.Info     `json:"info"` // as it stood at the end
+}
+
+// Error is the answer to what the worker could not do.
+type Error struct {
+	Reason string `json:"reason"`
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+
+// Package loss gives every datagram that was sent and not received a place
+// where it was lost.
+package loss
+
+import "slices"
+
+// A Place is somewhere that datagrams get lost, as it is called in the table.
+type Place string
+
+// The places that the bench knows.
+const (
+	Send        Place = "send error"         // the kernel took it, then said it was lost
+	TXInvalid   Place = "tx descriptor"      // the kernel refused the descriptor
+	TXRing      Place = "left in tx ring"    // not sent when the sender's time was up
+	Truncated   Place = "truncated"          // came shorter than it was sent
+	Corrupt     Place = "corrupt"            // came with other bytes
+	RXRing      Place = "rx ring full"       // AF_XDP: the receiver was too slow
+	FillRing    Place = "fill ring empty"    // AF_XDP: no frame was free
+	RXDropped   Place = "rx dropped"         // AF_XDP: too long for a frame, or out of memory
+	Filter      Place = "passed to kernel"   // the XDP program did not take it
+	Socket      Place = "socket buffer full" // the receiver was too slow
+	DeviceTX    Place = "device tx drop"     // the sending interface dropped it
+	DeviceRX    Place = "device rx drop"     // the receiving interface dropped it
+	Unaccounted Place = "unaccounted"        // no counter knows
+)
+
+// order is the order of attribution. A place that counts single datagrams of
+// one socket stands before one that counts everything on an interface.
+var order = [...]Place{Send, TXInvalid, TXRing, Truncated, Corrupt, RXRing, FillRing, RXDropped, Filter, Socket, DeviceTX, DeviceRX}
+
+// A Count is what one counter of lost datagrams shows.
+type Count struct {
+	Place Place  `json:"place"`
+	N     uint64 `json:"n"`
+	// Each is the most datagrams that one of N may stand for, if more than one:
+	// the kernel counts a bundle of datagrams that it merged as one drop.
+	Each uint64 `json:"each,omitempty"`
+}
+
+// most is the largest number of datagrams that c can explain.
+func (c Count) most() uint64 { return c.N * max(1, c.Each) }
+
+// Counts are the counters of one side, at most one a place.
+type Counts []Count
+
+// Since returns what the counters show more than at an earlier reading. A
+// place that the earlier reading lacks counts from 0; one that went back shows
+// no change.
+func (c Counts) Since(earlier Counts) Counts {
+	var out Counts
+	for _, now := range c {
+		for _, e := range earlier {
+			if e.Place == now.Place {
+				now.N -= min(now.N, e.N)
+			}
+		}
+		out = append(out, now)
+	}
+	return out
+}
+
+// Get returns what the counter of place shows, 0 if there is none.
+func (c Counts) Get(place Place) uint64 {
+	for _, n := range c {
+		if n.Place == place {
+			return n.N
+		}
+	}
+	return 0
+}
+
+// A Split says where datagrams were lost: places with more than 0 only.
+type Split map[Place]uint64
+
+// Sum is the number of datagrams in the split.
+func (s Split) Sum() uint64 {
+	var sum uint64
+	for _, n := range s {
+		sum += n
+	}
+	return sum
+}
+
+// Main returns the place with the most datagrams, and false if there is none.
+// Of places alike it is the one attributed first.
+func (s Split) Main() (Place, bool) {
+	var best Place
+	for _, p := range append(order[:], Unaccounted) {
+		if s[p] > s[best] {
+			best = p
+		}
+	}
+	return best, best != ""
+}
+
+// Attribute gives each of lost datagrams one place, so that the split always
+// sums up to lost. Exact counters are believed first, those that count bundles
+// after them, and what none explains is Unaccounted. A counter can show more
+// than was lost of the stream, where something else was dropped as well: it
+// explains no more than was lost.
+func Attribute(lost uint64, counts Counts) Split {
+	split := Split{}
+	take := func(c Count) {
+		if n := min(c.most(), lost); n > 0 {
+			split[c.Place] += n
+			lost -= n
+		}
+	}
+	for _, bundles := range []bool{false, true} {
+		for _, c := range sorted(counts) {
+			if (c.Each > 1) == bundles {
+				take(c)
+			}
+		}
+	}
+	take(Count{Place: Unaccounted, N: lost})
+	return split
+}
+
+// sorted returns the counts in the order of attribution.
+func sorted(counts Counts) Counts {
+	s := slices.Clone(counts)
+	slices.SortStableFunc(s, func(a, b Count) int {
+		return slices.Index(order[:], a.Place) - slices.Index(order[:], b.Place)
+	})
+	return s
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+
+// Package path holds the ways of carrying datagrams that the bench compares,
+// one file each, behind one small interface.
+//
+// To add a path, write a file that implements Sender and Receiver and a
+// function that returns its Path, and name that function in All.
+package path
+
+import (
+	"net"
+	"net/netip"
+
+	"github.com/xdpath/xdpath/bench/internal/loss"
+	"github.com/xdpath/xdpath/bench/internal/stream"
+)
+
+// A Path is one way of carrying datagrams.
+type Path struct {
+	Name     string
+	Sender   func(Config) (Sender, error)
+	Receiver func(Config) (Receiver, error)
+}
+
+// Config is what a path is opened with, the same for all paths of a row. It
+// comes from the worker, which has checked it.
+type Config struct {
+	Interface string         // in the namespace of the process
+	Queue     int            // of Interface, for paths that sit on one
+	Local     netip.AddrPort // this end's address, IPv4
+	Peer      netip.AddrPort // the other end's
+	LocalMAC  net.HardwareAddr
+	PeerMAC   net.HardwareAddr // for paths that build their own frames
+	Size      int              // payload bytes of each datagram
+	Batch     int              // datagrams a call, at most stream.MaxBatch
+	MTU       int              // of Interface
+	Hold      int              // datagrams the receiving side shall hold unread
+}
+
+// Hold is how many datagrams every path can hold unread: the entries of the RX
+// ring and of the fill ring together on an AF_XDP path, the receive buffer of
+// a socket. Each ring has half of it.
+const Hold = 4096
+
+// A Sender is the sending side of an open path. Its stream methods are for one
+// goroutine at a time; the others must not run beside them.
+type Sender interface {
+	stream.Sender
+	End
+}
+
+// A Receiver is the receiving side of an open path, with the same rule.
+type Receiver interface {
+	stream.Receiver
+	End
+}
+
+// An End is what both sides of a path have in common.
+type End interface {
+	Info() Info
+	// Counters returns the counters of lost datagrams that this side has,
+	// counted from any fixed moment on and never going back.
+	Counters() (loss.Counts, error)
+	Close() error
+}
+
+// Info is what a path obtained, as opposed to what it was asked for.
+type Info struct {
+	// Mode is how the data moves, "-" where there is nothing to tell. On an
+	// AF_XDP path it is read back from the kernel.
+	Mode string `json:"mode"`
+	// Batch is the most datagrams that one call handles.
+	Batch int `json:"batch"`
+	// BufferAsked and BufferGot are bytes of socket buffer, 0 on other paths.
+	// The kernel doubles what it is asked for and charges more than the
+	// payload: Got shows the doubled value, and Asked is comparable with it.
+	BufferAsked int `json:"buffer_asked,omitempty"`
+	BufferGot   int `json:"buffer_got,omitempty"`
+	// Notes are sentences for the reader of the table.
+	Notes []string `json:"notes,omitempty"`
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+
+package referee
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/xdpath/xdpath/bench/internal/control"
+	"github.com/xdpath/xdpath/bench/internal/report"
+)
+
+// A Plan says what to run.
+type Plan struct {
+	Paths    []string
+	Sizes    []int // payload bytes
+	Duration time.Duration
+	Warmup   time.Duration
+	Runs     int
+	MTU      int
+	Batch    int
+}
+
+// A Step is one run of one path at one size.
+type Step struct {
+	Path string
+	Size int
+	Run  int // from 1
+}
+
+// Steps returns all runs in their order. Paths are interleaved: whatever
+// changes on the machine while the bench runs hits all of them alike.
+func (p Plan) Steps() []Step {
+	var steps []Step
+	for run := range p.Runs {
+		for _, size := range p.Sizes {
+			for _, path := range p.Paths {
+				steps = append(steps, Step{Path: path, Size: size, Run: run + 1})
+			}
+		}
+	}
+	return steps
+}
+
+// An Outcome is what came of a plan.
+type Outcome struct {
+	Results          []report.Result
+	Skipped          []report.Skip
+	Buffers          []report.Buffer
+	ProcessCPU       []report.ProcessCPU
+	Notes            []string // of the paths, each once
+	Sender, Receiver control.Facts
+}
+
+// Run works through the plan. A step that fails is noted and the plan goes on;
+// an error means that it cannot, or that ctx is done, and comes with what there
+// is so far. Before each step it calls progress with the number of steps done.
+func Run(ctx context.Context, plan Plan, link Link, progress func(done int, next Step)) (Outcome, error) {
+	r := &runner{plan: plan, link: link, failed: map[Step]bool{}}
+	for i, step := range plan.Steps() {
+		progress(i, step)
+		if err := r.step(ctx, step); err != nil {
+			return r.out, err
+		}
+	}
+	return r.out, nil
+}
+
+// A runner is the state of one Run.
+type runner struct {
+	plan   Plan
+	link   Link
+	out    Outcome
+	failed map[Step]bool // with Run 0: not to be tried again
+	window uint32        // number of the last window
+}
+
+// step runs one step and files what came of it.
+func (r *runner) step(ctx context.Context, step Step) error {
+	key := Step{Path: step.Path, Size: step.Size}
+	if r.failed[key] {
+		return nil
+	}
+	tx, rx, err := r.link.Ends(ctx)
+	if err != nil {
+		return err
+	}
+	r.out.Sender, r.out.Receiver = tx.Facts, rx.Facts
+	err = r.measure(ctx, step, tx, rx)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		r.failed[key] = true
+		r.out.Skipped = append(r.out.Skipped, report.Skip{Path: step.Path, Size: step.Size, Run: step.Run, Reason: err.Error()})
+	}
+	return nil
+}
+
+// measure runs one step.
+func (r *runner) measure(ctx context.Context, step Step, tx, rx *End) error {
+	defer rx.close()
+	defer tx.close()
+	// The receiver is open before the sender, and closed after it: what is sent
+	// always finds someone.
+	if err := rx.prepare(r.question(step, control.RoleReceiver, rx, tx)); err != nil {
+		return fmt.Errorf("receiver: %w", err)
+	}
+	p := r.question(step, control.RoleSender, tx, rx)
+	if err := tx.prepare(p); err != nil {
+		return fmt.Errorf("sender: %w", err)
+	}
+	if err := r.warmUp(ctx, step, tx, rx); err != nil {
+		return fmt.Errorf("warm-up: %w", err)
+	}
+	sent, got, err := r.open(tx, rx, r.plan.Duration)
+	if err != nil {
+		return err
+	}
+	result, err := report.Compute(p, report.Side{Facts: tx.Facts, Totals: sent}, report.Side{Facts: rx.Facts, Totals: got})
+	if err != nil {
+		return err
+	}
+	result.Run = step.Run
+	r.out.Results = append(r.out.Results, result)
+	r.file(step, sent, got)
+	return nil
+}
+
+// Ports of the two ends. Every run has the same: the run number in each
+// datagram keeps them apart.
+const (
+	senderPort   = 9001
+	receiverPort = 9002
+)
+
+func (r *runner) question(step Step, role control.Role, own, other *End) control.Prepare {
+	ports := [2]uint16{senderPort, receiverPort}
+	if role == control.RoleReceiver {
+		ports = [2]uint16{receiverPort, senderPort}
+	}
+	return control.Prepare{
+		Test: control.TestStream, Role: role, Path: step.Path,
+		Interface: own.Interface, Local: own.addr(ports[0]), Peer: other.addr(ports[1]),
+		LocalMAC: own.MAC.String(), PeerMAC: other.MAC.String(),
+		Size: step.Size, Batch: r.plan.Batch, MTU: r.plan.MTU,
+	}
+}
+
+// firstTraffic bounds the wait for a link that carries nothing yet.
+const firstTraffic = 5 * time.Second
+
+// warmUp runs windows that do not count, until one of them carried something.
+// Some links are dead for a while after a program was attached: that time must
+// not go into an average.
+func (r *runner) warmUp(ctx context.Context, step Step, tx, rx *End) error {
+	begun := time.Now()
+	for try := 1; ; try++ {
+		sent, got, err := r.open(tx, rx, r.plan.Warmup)
+		if err == nil && got.Tally.Received > 0 {
+			if try > 1 {
+				r.note(fmt.Sprintf("%s, %d bytes, run %d: the link carried nothing for the first %.1f s, which are not counted",
+					step.Path, step.Size, step.Run, time.Since(begun).Seconds()))
+			}
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err == nil {
+			err = fmt.Errorf("nothing of %d datagrams arrived", sent.Sent)
+		}
+		if !isAnswer(err) || time.Since(begun) > firstTraffic {
+			return err
+		}
+	}
+}
+
+// open runs one window and returns the totals of both sides.
+func (r *runner) open(tx, rx *End, d time.Duration) (sent, got control.Totals, err error) {
+	r.window++
+	start := control.Start{Run: r.window, Duration: d}
+	if err := rx.start(start); err != nil {
+		return sent, got, fmt.Errorf("receiver: %w", err)
+	}
+	if err := tx.start(start); err != nil {
+		return sent, got, fmt.Errorf("sender: %w", err)
+	}
+	sent, txErr := tx.totals(d)
+	// The receiver must leave the window whatever became of the sender.
+	if err := rx.stop(); err != nil {
+		return sent, got, fmt.Errorf("receiver: %w", err)
+	}
+	got, rxErr := rx.totals(0)
+	switch {
+	case txErr != nil:
+		return sent, got, fmt.Errorf("sender: %w", txErr)
+	case rxErr != nil:
+		return sent, got, fmt.Errorf("receiver: %w", rxErr)
+	case sent.Run != start.Run || got.Run != start.Run:
+		return sent, got, fmt.Errorf("totals of windows %d and %d, want %d", sent.Run, got.Run, start.Run)
+	}
+	return sent, got, nil
+}
+
+// file keeps what a run told beside its result.
+func (r *runner) file(step Step, sent, got control.Totals) {
+	share := func(t control.Totals) float64 {
+		return 100 * (t.User + t.System).Seconds() / max(t.Elapsed.Seconds(), 1e-9)
+	}
+	r.out.ProcessCPU = append(r.out.ProcessCPU, report.ProcessCPU{
+		Path: step.Path, Size: step.Size, Run: step.Run, Sender: share(sent), Receiver: share(got),
+	})
+	if got.Info.BufferAsked > 0 && step.Run == 1 {
+		r.out.Buffers = append(r.out.Buffers, report.Buffer{
+			Path: step.Path, Size: step.Size, Asked: got.Info.BufferAsked, Got: got.Info.BufferGot,
+		})
+	}
+	for _, n := range append(sent.Info.Notes, got.Info.Notes...) {
+		r.note(step.Path + ": " + n)
+	}
+}
+
+func (r *runner) note(n string) {
+	for _, have := range r.out.Notes {
+		if have == n {
+			return
+		}
+	}
+	r.out.Notes = append(r.out.Notes, n)
+}

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: MIT
+
+// Package report turns the totals of two workers into results, and results
+// into a table and a JSON file.
+//
+// A result is one run, raw. The table shows, for each size and path, the run
+// whose receive rate is the median, so that all figures of a row belong
+// together.
+package report

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+
+package report
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/xdpath/xdpath/bench/internal/control"
+	"github.com/xdpath/xdpath/bench/internal/cpu"
+	"github.com/xdpath/xdpath/bench/internal/loss"
+)
+
+// A Document is what -json writes.
+type Document struct {
+	Env     Env      `json:"env"`
+	Results []Result `json:"results"`
+}
+
+// A Result is one measured run of one path. Rates are over Seconds; counts are
+// datagrams. Sent = Received + Lost, and Lost is the sum over Loss.
+type Result struct {
+	Test          string     `json:"test"`
+	Path          string     `json:"path"`
+	Mode          string     `json:"mode"`
+	Size          int        `json:"size"` // payload bytes
+	MTU           int        `json:"mtu"`
+	Batch         int        `json:"batch"` // datagrams a call
+	Run           int        `json:"run"`   // from 1
+	TXPPS         float64    `json:"tx_pps"`
+	RXPPS         float64    `json:"rx_pps"`
+	GoodputBPS    float64    `json:"goodput_bps"` // payload bits a second received
+	Sent          uint64     `json:"sent"`
+	Received      uint64     `json:"received"`
+	Lost          uint64     `json:"lost"`
+	Duplicated    uint64     `json:"duplicated"`
+	Reordered     uint64     `json:"reordered"`
+	Loss          loss.Split `json:"loss"`
+	CPUUtil       float64    `json:"cpu_util_pct"` // of all processors, 100 is all busy
+	ServiceDemand float64    `json:"service_demand_us_per_kb"`
+	Seconds       float64    `json:"seconds"` // from the first datagram to the last, at the slower end
+}
+
+// LostPercent is the share of the sent datagrams that was lost.
+func (r Result) LostPercent() float64 {
+	if r.Sent == 0 {
+		return 0
+	}
+	return 100 * float64(r.Lost) / float64(r.Sent)
+}
+
+// A Side is what one worker said about a run.
+type Side struct {
+	Facts  control.Facts
+	Totals control.Totals
+}
+
+// Compute makes a result of what both sides said about one window. The caller
+// fills in what the run was: MTU and Run. It fails where the totals cannot be:
+// then no figure of the run is worth anything.
+func Compute(p control.Prepare, tx, rx Side) (Result, error) {
+	sent, tally := tx.Totals.Sent, rx.Totals.Tally
+	if tally.Received > sent {
+		return Result{}, fmt.Errorf("received %d datagrams of %d sent", tally.Received, sent)
+	}
+	elapsed := max(tx.Totals.Elapsed, rx.Totals.Elapsed)
+	if elapsed <= 0 {
+		return Result{}, fmt.Errorf("a run of %v", elapsed)
+	}
+	seconds := elapsed.Seconds()
+	lost := sent - tally.Received
+	r := Result{
+		Test: p.Test, Path: p.Path, Mode: mode(tx.Totals.Info.Mode, rx.Totals.Info.Mode),
+		Size: p.Size, MTU: p.MTU, Batch: tx.Totals.Info.Batch,
+		TXPPS:      float64(sent) / seconds,
+		RXPPS:      float64(tally.Received) / seconds,
+		GoodputBPS: 8 * float64(tally.Received) * float64(p.Size) / seconds,
+		Sent:       sent, Received: tally.Received, Lost: lost,
+		Duplicated: tally.Duplicated, Reordered: tally.Reordered,
+		Loss:    loss.Attribute(lost, append(tx.Totals.Lost[:len(tx.Totals.Lost):len(tx.Totals.Lost)], rx.Totals.Lost...)),
+		Seconds: seconds,
+	}
+	used := machines(tx, rx)
+	r.CPUUtil = used.Utilization()
+	r.ServiceDemand = cpu.ServiceDemand(r.CPUUtil, used.CPUs, r.GoodputBPS/8)
+	return r, nil
+}
+
+// machines is the time of all processors that the run could use. Two workers
+// on one machine both read all of it: the sender's reading covers just the
+// time in which it sent.
+func machines(tx, rx Side) cpu.Times {
+	if tx.Facts.Machine == rx.Facts.Machine {
+		return tx.Totals.Machine
+	}
+	return tx.Totals.Machine.Plus(rx.Totals.Machine)
+}
+
+// mode names how the data moved, both ends together where they differ.
+func mode(tx, rx string) string {
+	switch {
+	case tx == rx || rx == "-":
+		return tx
+	case tx == "-":
+		return rx
+	default:
+		return tx + "/" + rx
+	}
+}
+
+// Env is what a reader needs to know about how the results came about.
+type Env struct {
+	Tool       string        `json:"tool"`
+	Command    []string      `json:"command"`
+	Time       time.Time     `json:"time"`
+	Kernel     string        `json:"kernel"`
+	Arch       string        `json:"arch"`
+	Go         string        `json:"go"`
+	CPUModel   string        `json:"cpu_model"`
+	CPUs       int           `json:"cpus"`
+	Link       string        `json:"link"`
+	Duration   float64       `json:"duration_s"`
+	Warmup     float64       `json:"warmup_s"`
+	Sender     control.Facts `json:"sender"`
+	Receiver   control.Facts `json:"receiver"`
+	Skipped    []Skip        `json:"skipped"` // what did not run, and why
+	Buffers    []Buffer      `json:"socket_buffers"`
+	ProcessCPU []ProcessCPU  `json:"process_cpu"`
+	Notes      []string      `json:"notes"`
+}
+
+// A Skip is a path that could not run, in all runs or in one.
+type Skip struct {
+	Path   string `json:"path"`
+	Size   int    `json:"size"`
+	Run    int    `json:"run"`
+	Reason string `json:"reason"`
+}
+
+// A Buffer is what a socket path asked for and got to receive into, in bytes.
+type Buffer struct {
+	Path  string `json:"path"`
+	Size  int    `json:"size"`
+	Asked int    `json:"asked"`
+	Got   int    `json:"got"`
+}
+
+// ProcessCPU is what the two processes alone used in one run, in percent of
+// one processor. The rest of the machine's time went into soft interrupts and
+// into whatever else ran on it.
+type ProcessCPU struct {
+	Path     string  `json:"path"`
+	Size     int     `json:"size"`
+	Run      int     `json:"run"`
+	Sender   float64 `json:"sender_pct"`
+	Receiver float64 `json:"receiver_pct"`
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+
+package stream
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
+
+// A Sender is the sending side of a path, for one goroutine.
+type Sender interface {
+	// Reserve lends buffers to write payloads to, each of exactly the size
+	// that the sender was opened for, and returns how many: at least one, at
+	// most len(bufs). It waits a bounded time for one to become free; 0 means
+	// that none did.
+	Reserve(bufs [][]byte) (int, error)
+	// Send sends the first n buffers of the last Reserve, in order, and ends
+	// the loan of all. It returns how many the kernel took, n unless there is
+	// an error.
+	Send(n int) (int, error)
+	// Flush waits a bounded time until all that Send took has left the
+	// program's hands, and returns how many datagrams have not.
+	Flush() (left int, err error)
+}
+
+// A Receiver is the receiving side of a path, for one goroutine.
+type Receiver interface {
+	// Receive returns payloads in views, valid until the next call. It waits
+	// for the first one, but not much longer than 10 ms and not after ctx is
+	// done, and then returns 0.
+	Receive(ctx context.Context, views [][]byte) (int, error)
+}
+
+// MaxBatch is the largest number of datagrams that one call may handle.
+const MaxBatch = 1024
+
+// timeEvery is how many datagrams a loop handles between two looks at the
+// clock, where the batches are smaller than that.
+const timeEvery = 64
+
+// Sent is what a sender did in a window.
+type Sent struct {
+	Datagrams uint64        // taken by the kernel
+	Left      uint64        // of these, not yet sent when the wait for that ended
+	Elapsed   time.Duration // from the first to the last
+}
+
+// Transmit sends datagrams, numbered from 0, as fast as s takes them until
+// duration has passed or ctx is done. It allocates nothing a datagram and
+// reads the clock at most once in 64 of them.
+func Transmit(ctx context.Context, s Sender, gen Generator, batch int, duration time.Duration) (Sent, error) {
+	var stop atomic.Bool
+	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
+	var (
+		bufs  = make([][]byte, batch)
+		seq   uint64
+		due   uint64 // number at which to look at the clock again
+		start = time.Now()
+		out   Sent
+	)
+	for !stop.Load() {
+		n, err := s.Reserve(bufs)
+		if err != nil {
+			return Sent{Datagrams: seq, Elapsed: time.Since(start)}, err
+		}
+		for i, b := range bufs[:n] {
+			gen.Write(b, seq+uint64(i))
+		}
+		taken, err := s.Send(n)
+		seq += uint64(taken)
+		if err != nil {
+			return Sent{Datagrams: seq, Elapsed: time.Since(start)}, err
+		}
+		if seq >= due || n == 0 {
+			due = seq + timeEvery
+			if time.Since(start) >= duration {
+				break
+			}
+		}
+	}
+	out.Datagrams, out.Elapsed = seq, time.Since(start)
+	left, err := s.Flush()
+	out.Left = uint64(left)
+	return out, err
+}
+
+// How long a receiver goes on after it was told that the sender is done.
+const (
+	quietFor  = 30 * time.Millisecond // without a datagram: all has come
+	drainMost = 2 * time.Second       // in all
+)
+
+// Collect receives and checks datagrams until ctx is done and then until no
+// more come. It returns the time from the first to the last datagram that
+// check counted, 0 if there were none. It allocates nothing a datagram.
+func Collect(ctx context.Context, r Receiver, check *Checker, batch int) (time.Duration, error) {
+	var stop atomic.Bool
+	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
+	c := collector{r: r, check: check, views: make([][]byte, batch)}
+	for !stop.Load() {
+		if _, err := c.receive(ctx); err != nil {
+			return c.span(), err
+		}
+	}
+	// What is still queued came in time and counts. The context for that has
+	// an end of its own.
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainMost)
+	defer cancel()
+	for quiet := time.Now(); drain.Err() == nil && time.Since(quiet) < quietFor; {
+		n, err := c.receive(drain)
+		if err != nil {
+			return c.span(), err
+		}
+		if n > 0 {
+			quiet = time.Now()
+		}
+	}
+	return c.span(), nil
+}
+
+// A collector is the state of one Collect.
+type collector struct {
+	r           Receiver
+	check       *Checker
+	views       [][]byte
+	first, last time.Time
+	due         uint64 // number received at which to look at the clock again
+}
+
+func (c *collector) receive(ctx context.Context) (int, error) {
+	n, err := c.r.Receive(ctx, c.views)
+	for _, v := range c.views[:n] {
+		c.check.Add(v)
+	}
+	if got := c.check.tracker.received; got >= c.due && got > 0 {
+		c.due = got + timeEvery
+		c.last = time.Now()
+		if c.first.IsZero() {
+			c.first = c.last
+		}
+	}
+	return n, err
+}
+
+func (c *collector) span() time.Duration { return c.last.Sub(c.first) }

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/xdpath/xdpath/bench/internal/path"
+	"github.com/xdpath/xdpath/bench/internal/referee"
+	"github.com/xdpath/xdpath/bench/internal/report"
+)
+
+// Exit statuses.
+const (
+	exitOK          = 0
+	exitBroken      = 1
+	exitUsage       = 2
+	exitInterrupted = 130
+)
+
+func main() {
+	if len(os.Args) == 2 && os.Args[1] == workerArg {
+		os.Exit(runWorker())
+	}
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run is the program without its process: arguments in, exit status out.
+func run(args []string, stdout, stderr io.Writer) int {
+	opts, err := parseFlags(args, path.Names(), stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return exitOK
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "bench:", err)
+		return exitUsage
+	}
+	if err := checkRights(); err != nil {
+		fmt.Fprintln(stderr, "bench:", err)
+		return exitUsage
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+	defer stop()
+	switch err := bench(ctx, opts, stdout, stderr); {
+	case ctx.Err() != nil:
+		fmt.Fprintln(stderr, "bench: interrupted")
+		return exitInterrupted
+	case err != nil:
+		fmt.Fprintln(stderr, "bench:", err)
+		return exitBroken
+	}
+	return exitOK
+}
+
+// bench runs the plan on this machine and writes what came of it.
+func bench(ctx context.Context, opts options, stdout, stderr io.Writer) error {
+	out, err := openJSON(opts.json)
+	if err != nil {
+		return err
+	}
+	defer out.discard()
+	local, err := referee.NewLocal(opts.plan.MTU, "/proc/self/exe", workerArg)
+	if err != nil {
+		return err
+	}
+	p := newProgress(stderr, opts.plan)
+	outcome, err := referee.Run(ctx, opts.plan, local, p.step)
+	p.end()
+	err = errors.Join(err, local.Close())
+	if err != nil {
+		return err
+	}
+	doc := document(opts, outcome)
+	if err := report.WriteTable(stdout, report.Rows(doc, opts.plan.Paths, opts.plan.Sizes), doc.Env.Notes); err != nil {
+		return fmt.Errorf("write table: %w", err)
+	}
+	return out.commit(doc)
+}

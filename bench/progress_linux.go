@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/xdpath/xdpath/bench/internal/referee"
+)
+
+// redraw is the time between two drawings of the progress line.
+const redraw = 200 * time.Millisecond
+
+// stepOverhead is what a step takes beside its run and warm-up, before there
+// are steps to judge by.
+const stepOverhead = 200 * time.Millisecond
+
+// A progress is one line on a terminal that tells what runs and how long the
+// rest will take. On anything else it is silent.
+type progress struct {
+	w     io.Writer // nil: be silent
+	total int
+	guess time.Duration // of one step
+	done  chan struct{}
+	wg    sync.WaitGroup
+
+	mu      sync.Mutex // guards what follows
+	begun   time.Time
+	stepped time.Time // begin of the present step
+	n       int       // steps that are done
+	now     referee.Step
+}
+
+func newProgress(w io.Writer, plan referee.Plan) *progress {
+	p := &progress{total: len(plan.Steps()), guess: plan.Duration + plan.Warmup + stepOverhead, done: make(chan struct{})}
+	if !isTerminal(w) {
+		return p
+	}
+	p.w = w
+	p.wg.Go(p.draw)
+	return p
+}
+
+// step notes that done steps are through and next begins.
+func (p *progress) step(done int, next referee.Step) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stepped = time.Now()
+	if done == 0 {
+		p.begun = p.stepped
+	}
+	p.n, p.now = done, next
+}
+
+// end takes the line away.
+func (p *progress) end() {
+	close(p.done)
+	p.wg.Wait()
+	if p.w != nil {
+		fmt.Fprint(p.w, "\r\x1b[K")
+	}
+}
+
+func (p *progress) draw() {
+	tick := time.NewTicker(redraw)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.done:
+			return
+		case now := <-tick.C:
+			fmt.Fprintf(p.w, "\r\x1b[K%s", p.line(now))
+		}
+	}
+}
+
+// line is what there is to tell at a moment.
+func (p *progress) line(now time.Time) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.begun.IsZero() {
+		return "bench: making namespaces"
+	}
+	each := p.guess
+	if p.n > 0 {
+		each = p.stepped.Sub(p.begun) / time.Duration(p.n)
+	}
+	left := time.Duration(p.total-p.n)*each - now.Sub(p.stepped)
+	return fmt.Sprintf("bench: %d of %d, %s, %d bytes, run %d, %.0f s left",
+		p.n+1, p.total, p.now.Path, p.now.Size, p.now.Run, max(0, left.Seconds()))
+}
+
+// isTerminal tells whether w is one.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}
