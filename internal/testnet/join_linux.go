@@ -16,6 +16,12 @@ import (
 // millisecond; the kernel spaces its link work by a second when there is much.
 const carrierWait = 10 * time.Second
 
+// firstIndex is the index of the first end of the first link; the kernel gives the
+// second end the next one free from 2. The two differ, so that a test that takes one
+// for the other is found out, and because the kernel may sit on a change of carrier
+// for a second if it believes that the interface has no other end.
+const firstIndex = 11
+
 // join makes a veth between the namespaces of two ends whose NS is set, as the
 // n-th link of a network, and fills in the rest of both ends.
 func join(a, b *End, cfg Config, n int) error {
@@ -25,6 +31,7 @@ func join(a, b *End, cfg Config, n int) error {
 	if !cfg.IPv6 {
 		a.IP6, b.IP6 = netip.Addr{}, netip.Addr{}
 	}
+	a.Index = firstIndex + n
 	if err := addVeth(a, b, cfg); err != nil {
 		return err
 	}
@@ -46,6 +53,7 @@ func join(a, b *End, cfg Config, n int) error {
 func addVeth(a, b *End, cfg Config) error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = a.Name
+	attrs.Index = a.Index
 	attrs.MTU = cfg.MTU
 	attrs.NumRxQueues = max(cfg.Queues, minMaxQueues)
 	attrs.NumTxQueues = attrs.NumRxQueues
