@@ -44,6 +44,12 @@ func join(a, b *End, cfg Config, n int) error {
 		if err := e.waitRunning(carrierWait); err != nil {
 			return err
 		}
+		if !cfg.IPv6 {
+			continue
+		}
+		if err := e.waitLinkLocal(carrierWait); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -121,6 +127,25 @@ func (e *End) waitRunning(limit time.Duration) error {
 		return fmt.Errorf("testnet: wait for carrier of %s: %w", e.Name, err)
 	}
 	return nil
+}
+
+// waitLinkLocal waits for the link-local address, which the kernel makes in the
+// background once there is carrier: addresses must not change under a test.
+func (e *End) waitLinkLocal(limit time.Duration) error {
+	ok, err := waitFor(limit, func() (found bool, err error) {
+		err = e.change("list addresses of", func(h *netlink.Handle, link netlink.Link) error {
+			addrs, err := h.AddrList(link, netlink.FAMILY_V6)
+			for _, a := range addrs {
+				found = found || a.IP.IsLinkLocalUnicast() && a.Flags&unix.IFA_F_TENTATIVE == 0
+			}
+			return err
+		})
+		return found, err
+	})
+	if err == nil && !ok {
+		err = fmt.Errorf("testnet: wait for link-local address of %s: none after %v", e.Name, limit)
+	}
+	return err
 }
 
 var errNoCarrier = errors.New("no carrier")
