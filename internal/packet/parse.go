@@ -2,10 +2,7 @@
 
 package packet
 
-import (
-	"encoding/binary"
-	"net/netip"
-)
+import "encoding/binary"
 
 // Lengths and values of the headers, in bytes and as on the wire.
 const (
@@ -38,22 +35,32 @@ const MaxHeaderLen = ethLen + tagLen + ipv6Len + udpLen
 // source address is checked only for what can never be one (multicast,
 // 255.255.255.255); whether a zero address, a loopback address or the host's
 // own is in order depends on the interface, and is for the caller to decide.
-func Parse(frame []byte) (UDP, Reason) {
-	return ParseTotal(frame, len(frame))
+func Parse(frame []byte) (u UDP, r Reason) {
+	r = u.Decode(frame, len(frame))
+	return u, r
 }
 
 // ParseTotal is Parse for a frame of total bytes of which only the first
 // segment is at hand. All headers must lie in it; the payload may go on
 // beyond its end.
 func ParseTotal(first []byte, total int) (u UDP, r Reason) {
+	r = u.Decode(first, total)
+	return u, r
+}
+
+// Decode is ParseTotal into a value that the caller holds, for loops over many
+// frames: a UDP value is large enough for its copy to be felt. All fields
+// are set; unless the result is OK, to zero.
+func (u *UDP) Decode(first []byte, total int) Reason {
 	f := frame{first: first, total: total}
 	if total < len(first) {
 		f.first = first[:max(total, 0)]
 	}
-	if r = f.parseEthernet(&u); r != OK {
-		return UDP{}, r
+	r := f.parseEthernet(u)
+	if r != OK {
+		*u = UDP{}
 	}
-	return u, OK
+	return r
 }
 
 // frame is a frame being parsed.
@@ -79,6 +86,7 @@ func (f *frame) parseEthernet(u *UDP) Reason {
 	}
 	b, at := f.first, ethLen
 	u.DstMAC, u.SrcMAC = MAC(b[0:6]), MAC(b[6:12])
+	u.Tagged, u.TCI = false, 0
 	kind := binary.BigEndian.Uint16(b[12:])
 	if kind == etherTag {
 		if r := f.need(ethLen + tagLen); r != OK {
@@ -99,10 +107,10 @@ func (f *frame) parseEthernet(u *UDP) Reason {
 	return NotIP
 }
 
-// parseUDP decodes the UDP header at the given offset, with an IP payload of
-// length bytes, and sets the ports. The IP parser has seen to it that the
-// payload lies within the frame.
-func (f *frame) parseUDP(u *UDP, at, length int) Reason {
+// parseUDP decodes the UDP header at the given offset but for the ports, with an
+// IP payload of length bytes. The IP parser has seen to it that the payload lies
+// within the frame.
+func (f *frame) parseUDP(u *UDP, at, length int, v6 bool) Reason {
 	if length < udpLen {
 		return BadUDPLength
 	}
@@ -111,7 +119,6 @@ func (f *frame) parseUDP(u *UDP, at, length int) Reason {
 	}
 	b := f.first[at : at+udpLen]
 	size := int(binary.BigEndian.Uint16(b[4:]))
-	v6 := u.Src.Addr().Is6()
 	if size == 0 && v6 {
 		// Meant for jumbograms (RFC 2675), whose hop-by-hop header never gets
 		// here. The kernel takes it as "all of the IP payload" in any datagram
@@ -121,8 +128,6 @@ func (f *frame) parseUDP(u *UDP, at, length int) Reason {
 	if size < udpLen || size > length {
 		return BadUDPLength
 	}
-	u.Src = netip.AddrPortFrom(u.Src.Addr(), binary.BigEndian.Uint16(b[0:]))
-	u.Dst = netip.AddrPortFrom(u.Dst.Addr(), binary.BigEndian.Uint16(b[2:]))
 	u.Checksum = binary.BigEndian.Uint16(b[6:])
 	u.Offset, u.Length = at+udpLen, size-udpLen
 	if u.Checksum == 0 && v6 {

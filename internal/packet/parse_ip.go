@@ -34,9 +34,8 @@ func (f *frame) parseIPv4(u *UDP, at int) Reason {
 	if length < header {
 		return BadIPLength
 	}
-	src, dst := netip.AddrFrom4([4]byte(b[12:16])), netip.AddrFrom4([4]byte(b[16:20]))
 	switch {
-	case src.IsMulticast() || isLimitedBroadcast(src):
+	case b[12]>>4 == 0xe || binary.BigEndian.Uint32(b[12:]) == 0xffffffff:
 		return BadSource // martian to the kernel (ip_route_input_slow)
 	case binary.BigEndian.Uint16(b[6:])&0x3fff != 0: // more fragments, or an offset
 		return Fragment
@@ -45,9 +44,14 @@ func (f *frame) parseIPv4(u *UDP, at int) Reason {
 	case b[9] != protoUDP:
 		return NotUDP
 	}
+	if r := f.parseUDP(u, at+ipv4Len, length-ipv4Len, false); r != OK {
+		return r
+	}
+	src, dst := netip.AddrFrom4([4]byte(b[12:16])), netip.AddrFrom4([4]byte(b[16:20]))
+	u.Src = netip.AddrPortFrom(src, binary.BigEndian.Uint16(b[20:]))
+	u.Dst = netip.AddrPortFrom(dst, binary.BigEndian.Uint16(b[22:]))
 	u.TOS, u.TTL = b[1], b[8]
-	u.Src, u.Dst = netip.AddrPortFrom(src, 0), netip.AddrPortFrom(dst, 0)
-	return f.parseUDP(u, at+header, length-header)
+	return OK
 }
 
 // parseIPv6 follows ip6_rcv_core in net/ipv6/ip6_input.c.
@@ -63,16 +67,20 @@ func (f *frame) parseIPv6(u *UDP, at int) Reason {
 	if at+ipv6Len+length > f.total {
 		return Truncated
 	}
-	src, dst := netip.AddrFrom16([16]byte(b[8:24])), netip.AddrFrom16([16]byte(b[24:40]))
-	if src.IsMulticast() {
-		return BadSource
+	if b[8] == 0xff {
+		return BadSource // a multicast group
 	}
 	if b[6] != protoUDP {
 		return otherHeader(b[6])
 	}
+	if r := f.parseUDP(u, at+ipv6Len, length, true); r != OK {
+		return r
+	}
+	src, dst := netip.AddrFrom16([16]byte(b[8:24])), netip.AddrFrom16([16]byte(b[24:40]))
+	u.Src = netip.AddrPortFrom(src, binary.BigEndian.Uint16(b[40:]))
+	u.Dst = netip.AddrPortFrom(dst, binary.BigEndian.Uint16(b[42:]))
 	u.TOS, u.TTL = uint8(binary.BigEndian.Uint16(b)>>4), b[7]
-	u.Src, u.Dst = netip.AddrPortFrom(src, 0), netip.AddrPortFrom(dst, 0)
-	return f.parseUDP(u, at+ipv6Len, length)
+	return OK
 }
 
 // otherHeader classes the header that follows an IPv6 header and is not UDP. What

@@ -4,6 +4,7 @@ package packet_test
 
 import (
 	"encoding/binary"
+	"math"
 	"slices"
 	"testing"
 
@@ -26,7 +27,7 @@ func put16(at int, v uint16) func([]byte) {
 func edit4(frame []byte, change func(b []byte)) []byte {
 	return edit(frame, func(b []byte) {
 		change(b)
-		header := b[14:min(14+int(b[14]&15)*4, len(b))]
+		header := b[14:min(14+max(20, int(b[14]&15)*4), len(b))]
 		binary.BigEndian.PutUint16(header[10:], 0)
 		binary.BigEndian.PutUint16(header[10:], ^naiveSum(header, 0))
 	})
@@ -50,6 +51,7 @@ func withOptions(frame []byte, words int, decoy []byte) []byte {
 // Padding, trailers and any cut into segments leave the result alone.
 func TestParseRandomFlows(t *testing.T) {
 	r := newRand(t)
+	var used packet.UDP // Decode must leave nothing of the frame before
 	for range 3000 {
 		cfg := randomFlow(r)
 		payload := randomBytes(r, r.IntN(100))
@@ -59,6 +61,9 @@ func TestParseRandomFlows(t *testing.T) {
 			got, reason := packet.Parse(frame)
 			if reason != packet.OK {
 				t.Fatalf("% x: %v", frame, reason)
+			}
+			if again := used.Decode(frame, len(frame)); again != packet.OK || used != got {
+				t.Fatalf("% x into a used value: %v\n%s", frame, again, diff(got, used))
 			}
 			if d := diff(want(cfg, plain), got); d != "" {
 				t.Fatalf("% x:\n%s", frame, d)
@@ -189,7 +194,7 @@ func TestParseIPv6LengthZero(t *testing.T) {
 // outside the bytes.
 func TestParseTotalOutOfRange(t *testing.T) {
 	frame := oracleFrame(t, flow4(), make([]byte, 100))
-	for _, total := range []int{-1 << 62, -1, 0, 13, 14, 41, 141} {
+	for _, total := range []int{math.MinInt, -1, 0, 13, 14, 41, 141} {
 		if _, r := packet.ParseTotal(frame, total); r != packet.Truncated {
 			t.Errorf("total %d: %v", total, r)
 		}
@@ -202,6 +207,14 @@ func TestParseTotalOutOfRange(t *testing.T) {
 		}
 		if v := u.Verify(short); v != packet.Bad {
 			t.Errorf("checksum of %d bytes of frame: %v", n, v)
+		}
+	}
+	for _, made := range []packet.UDP{{Offset: -1, Length: 5}, {Offset: 42, Length: math.MaxInt}, {Offset: 42, Length: math.MinInt}} {
+		if p := made.Payload(frame); len(p) != 0 {
+			t.Errorf("payload at %d + %d: %d bytes", made.Offset, made.Length, len(p))
+		}
+		if v := made.Verify(frame); v != packet.Bad {
+			t.Errorf("checksum at %d + %d: %v", made.Offset, made.Length, v)
 		}
 	}
 	var zero packet.UDP

@@ -63,7 +63,7 @@ func (t *Template) SetTOS(header []byte, tos uint8) {
 	}
 	b := header[t.ip:]
 	if t.v6 {
-		b[0], b[1] = 0x60|tos>>4, b[1]&0x0f|tos<<4
+		b[0], b[1] = 0x60|tos>>4, tos<<4 // the rest is flow label: 0
 		return
 	}
 	putIPv4Word(b, 0, uint16(b[0])<<8|uint16(tos))

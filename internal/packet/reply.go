@@ -77,11 +77,11 @@ func (c ReplyConfig) allows(length int, v6 bool) bool {
 }
 
 // keeps reports whether the received checksum covers the reply: there is one,
-// it is whole, and the length, which it includes twice, stays the same. (A
-// length field of 0 over IPv6 does not.)
+// it is whole, and the length field, which it includes, stays the same. (A field
+// of 0 over IPv6 does not.)
 func (u *UDP) keeps(first []byte, length int) bool {
 	field := int(binary.BigEndian.Uint16(first[u.Offset-4:]))
-	return u.Checksum != 0 && field == length+udpLen && length == u.Length && !u.LooksPartial(first)
+	return u.Checksum != 0 && field == length+udpLen && !u.LooksPartial(first)
 }
 
 // turnIP swaps the IP addresses and writes the rest of the IP header as a

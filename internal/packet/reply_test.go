@@ -5,6 +5,7 @@ package packet_test
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -40,6 +41,9 @@ func TestReplyRandomFlows(t *testing.T) {
 		received := oracleFrame(t, cfg, randomBytes(r, r.IntN(200)))
 		if cfg.Dst.Addr().Is6() {
 			received[headerLen(cfg)-46] = 0x77 // a flow label, which is not reflected
+		} else {
+			tmpl := mustTemplate(t, cfg)
+			tmpl.SetID(received, uint16(r.Uint32())) // nor is the identification
 		}
 		u := mustParse(t, received)
 		answer := randomBytes(r, r.IntN(300))
@@ -125,11 +129,15 @@ func TestReplyRefuses(t *testing.T) {
 	misdirected.DstMAC = flow4().DstMAC
 	broadcast := flow4()
 	broadcast.DstMAC = packet.BroadcastMAC()
+	limited := flow4()
+	limited.Dst = netip.MustParseAddrPort("255.255.255.255:5000")
+	fromGroup := flow4()
+	fromGroup.SrcMAC[0] |= 1
 	portless := flow4()
 	portless.Src = netip.MustParseAddrPort("10.9.0.1:0")
 	nobody := flow4()
 	nobody.Src = netip.MustParseAddrPort("0.0.0.0:68")
-	for _, cfg := range []packet.Config{group, misdirected, broadcast, portless, nobody} {
+	for _, cfg := range []packet.Config{group, misdirected, broadcast, limited, fromGroup, portless, nobody} {
 		frame := oracleFrame(t, cfg, []byte("question"))
 		u := mustParse(t, frame)
 		before := bytes.Clone(frame)
@@ -137,24 +145,32 @@ func TestReplyRefuses(t *testing.T) {
 			t.Errorf("%v -> %v: returned %d, % x", cfg.Src, cfg.Dst, n, frame)
 		}
 	}
-	big := make([]byte, 65536)
 	for _, cfg := range []packet.Config{flow4(), flow6()} {
 		frame := oracleFrame(t, cfg, []byte("question"))
 		u := mustParse(t, frame)
 		before := bytes.Clone(frame)
 		four := packet.UDP{Src: u.Src, Dst: flow6().Dst, Offset: 42}
-		made := packet.UDP{Offset: 42, Length: -1 << 62}
+		made := packet.UDP{Offset: 42, Length: math.MinInt}
+		half := packet.UDP{Src: netip.AddrPortFrom(netip.Addr{}, 5), Dst: flow6().Dst, Offset: 62}
+		most := 65527
+		if cfg.Dst.Addr().Is4() {
+			most = 65507
+		}
 		for i, n := range []int{
 			u.Reply(packet.ReplyConfig{}, frame[:u.Offset-1]),
-			u.Reply(packet.ReplyConfig{}, frame, big),
+			u.Reply(packet.ReplyConfig{}, frame[:u.Offset], make([]byte, most), []byte{0}),
 			u.Reply(packet.ReplyConfig{Checksum: 3}, frame),
 			new(packet.UDP).Reply(packet.ReplyConfig{}, frame),
 			four.Reply(packet.ReplyConfig{}, frame[:42]),
 			made.Reply(packet.ReplyConfig{}, frame),
+			half.Reply(packet.ReplyConfig{}, slices.Concat(frame, make([]byte, 62))[:62]),
 		} {
 			if n != 0 || !bytes.Equal(frame, before) {
 				t.Errorf("%v, call %d: returned %d, % x", cfg.Dst, i, n, frame)
 			}
+		}
+		if n := u.Reply(packet.ReplyConfig{}, frame[:u.Offset], make([]byte, most)); n != u.Offset+most {
+			t.Errorf("%v, largest payload: returned %d", cfg.Dst, n)
 		}
 	}
 	frame := oracleFrame(t, flow6(), nil)

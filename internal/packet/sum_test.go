@@ -5,7 +5,6 @@ package packet_test
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"math/bits"
 	"testing"
 
@@ -134,26 +133,6 @@ func FuzzSum(f *testing.F) {
 			t.Errorf("sum %#x, all zeros: %t", want, zero)
 		}
 	})
-}
-
-func BenchmarkSum(b *testing.B) {
-	loops := map[string]func([]byte, uint16) uint16{"naive": naiveSum, "sum64": packet.Sum64, "sum32": packet.Sum32}
-	for _, n := range []int{8, 20, 64, 128, 512, 1472, 4096, 8972} {
-		data := make([]byte, n)
-		for i := range data {
-			data[i] = byte(i * 7)
-		}
-		for _, name := range []string{"naive", "sum32", "sum64"} {
-			sum := loops[name]
-			b.Run(fmt.Sprintf("%s/bytes=%d", name, n), func(b *testing.B) {
-				b.SetBytes(int64(n))
-				var s uint16
-				for b.Loop() {
-					s = sum(data, s)
-				}
-			})
-		}
-	}
 }
 
 // The machine's own order must not matter: the words are read as little-endian

@@ -146,6 +146,7 @@ func TestTemplateConfigErrors(t *testing.T) {
 		{change(func(c *packet.Config) { c.DstMAC = packet.MAC{} }), []string{"DstMAC", "next hop"}},
 		{change(func(c *packet.Config) { c.Src = netip.MustParseAddrPort("0.0.0.0:1") }), []string{"Src 0.0.0.0:1"}},
 		{change(func(c *packet.Config) { c.Src = netip.MustParseAddrPort("224.0.0.1:1") }), []string{"Src 224"}},
+		{change(func(c *packet.Config) { c.Src = netip.MustParseAddrPort("255.255.255.255:1") }), []string{"Src 255"}},
 		{change(func(c *packet.Config) { c.Dst = netip.MustParseAddrPort("10.9.0.2:0") }), []string{"Dst 10.9.0.2:0"}},
 		{change(func(c *packet.Config) { c.Dst = flow6().Dst }), []string{"one address family"}},
 		{change(func(c *packet.Config) { c.TCI = 1 }), []string{"TCI 0x0001", "Tagged"}},

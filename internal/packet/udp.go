@@ -36,7 +36,7 @@ func (u *UDP) ECN() uint8 { return u.TOS & 3 }
 // is too short to be the frame that u describes.
 func (u *UDP) Payload(first []byte) []byte {
 	end := min(u.Offset+u.Length, len(first))
-	if u.Offset > end {
+	if u.Offset < 0 || u.Offset > end {
 		return nil
 	}
 	return first[u.Offset:end:end]
