@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT
+
+package xsk
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/xdpath/xdpath/internal/ring"
+	"github.com/xdpath/xdpath/umem"
+	"golang.org/x/sys/unix"
+)
+
+// open does the steps of one attempt, in the order that the kernel wants.
+func (o *opening) open(mem []byte) error {
+	for _, step := range []func() error{
+		o.socket,
+		func() error { return o.register(mem) },
+		o.makeRings,
+		o.mapRings,
+		o.options,
+		o.fill,
+		o.bind,
+		o.readBack,
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// undo takes back what an attempt that failed has done.
+func (o *opening) undo() {
+	if o.sys.fd >= 0 {
+		o.sys.close()
+	}
+	if o.pair != nil {
+		o.pair.leave()
+	}
+}
+
+func (o *opening) errorf(step string, err error) error {
+	return o.s.errorf(fmt.Sprintf("%s (%v)", step, o.mode), err)
+}
+
+func (o *opening) socket() (err error) {
+	o.sys.fd, err = unix.Socket(unix.AF_XDP, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
+	switch {
+	case errors.Is(err, unix.EPERM):
+		err = fmt.Errorf("CAP_NET_RAW is missing: run as root or grant it: %w", err)
+	case errors.Is(err, unix.EAFNOSUPPORT):
+		err = fmt.Errorf("no AF_XDP here: the kernel lacks CONFIG_XDP_SOCKETS or a sandbox forbids the address family: %w", err)
+	}
+	if err != nil {
+		o.sys.fd = -1
+		return o.errorf("socket for", err)
+	}
+	return nil
+}
+
+// register makes the area known to the kernel, once for all its sockets.
+func (o *opening) register(mem []byte) error {
+	if o.shared >= 0 {
+		return nil
+	}
+	err := registerMemory(o.sys.fd, mem, o.s.area.ChunkSize(), o.s.area.Headroom())
+	switch {
+	case errors.Is(err, unix.ENOBUFS):
+		err = lockedError(len(mem), err)
+	case errors.Is(err, unix.EFAULT) || errors.Is(err, unix.EOPNOTSUPP):
+		err = fmt.Errorf("the memory cannot be pinned (a file mapping, or not mapped writable): %w", err)
+	}
+	if err != nil {
+		return o.errorf("register the memory for", err)
+	}
+	return nil
+}
+
+// lockedError says what ENOBUFS means here: xdp_umem_account_pages
+// (net/xdp/xdp_umem.c) charges the memory to the user's locked pages.
+func lockedError(bytes int, err error) error {
+	var lim unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_MEMLOCK, &lim) != nil {
+		return fmt.Errorf("%d bytes exceed the locked-memory limit: %w", bytes, err)
+	}
+	return fmt.Errorf("%d bytes exceed the locked-memory limit of %d bytes for all of this user's (raise it with ulimit -l or LimitMEMLOCK=, grant CAP_IPC_LOCK, or use fewer frames): %w",
+		bytes, lim.Cur, err)
+}
+
+// sharesQueue tells whether fill and completion ring are those of another socket.
+func (o *opening) sharesQueue() bool {
+	sh := o.s.cfg.Share
+	return sh != nil && sh.info.Index == o.s.info.Index && sh.info.Queue == o.s.info.Queue
+}
+
+// makeRings asks the kernel for rings of the configured sizes.
+func (o *opening) makeRings() error {
+	c := &o.s.cfg
+	rings := []struct {
+		name   string
+		option int
+		size   uint32
+		need   bool
+	}{
+		{"fill", unix.XDP_UMEM_FILL_RING, c.FillSize, !o.sharesQueue()},
+		{"completion", unix.XDP_UMEM_COMPLETION_RING, c.CompletionSize, !o.sharesQueue()},
+		{"RX", unix.XDP_RX_RING, c.RxSize, c.Direction != TransmitOnly},
+		{"TX", unix.XDP_TX_RING, c.TxSize, c.Direction != ReceiveOnly},
+	}
+	for _, r := range rings {
+		if !r.need {
+			continue
+		}
+		if err := unix.SetsockoptInt(o.sys.fd, unix.SOL_XDP, r.option, int(r.size)); err != nil {
+			return o.errorf(fmt.Sprintf("%s ring of %d entries for", r.name, r.size), os.NewSyscallError("setsockopt", err))
+		}
+	}
+	return nil
+}
+
+// mapRings maps the rings and lays producers and consumers over them.
+func (o *opening) mapRings() error {
+	c, fd := &o.s.cfg, o.sys.fd
+	var off unix.XDPMmapOffsets
+	if n, err := getStruct(fd, unix.XDP_MMAP_OFFSETS, &off); err != nil {
+		return o.errorf("ring offsets of", err)
+	} else if n < offsetsSize {
+		return o.errorf("ring offsets of", fmt.Errorf("kernel without need-wakeup flags (5.4 or newer is required): %w", errors.ErrUnsupported))
+	}
+	if c.Direction != TransmitOnly {
+		shared, mem, err := mapRing[desc](fd, unix.XDP_PGOFF_RX_RING, off.Rx, c.RxSize)
+		if err != nil {
+			return o.errorf("map the RX ring of", err)
+		}
+		o.sys.maps = append(o.sys.maps, mem)
+		rx := ring.NewConsumer(shared)
+		o.rx = &rx
+	}
+	if c.Direction != ReceiveOnly {
+		shared, mem, err := mapRing[desc](fd, unix.XDP_PGOFF_TX_RING, off.Tx, c.TxSize)
+		if err != nil {
+			return o.errorf("map the TX ring of", err)
+		}
+		o.sys.maps = append(o.sys.maps, mem)
+		tx := ring.NewProducer(shared)
+		o.tx = &tx
+	}
+	if o.sharesQueue() {
+		if !c.Share.rings.join() {
+			return o.errorf("share the queue of", c.Share.errClosed("share"))
+		}
+		o.pair = c.Share.rings
+		return nil
+	}
+	return o.mapPair(off)
+}
+
+// offsetsSize is the length of struct xdp_mmap_offsets with flags.
+const offsetsSize = 128
+
+// mapPair maps fill and completion ring.
+func (o *opening) mapPair(off unix.XDPMmapOffsets) error {
+	c, fd := &o.s.cfg, o.sys.fd
+	pool, own, err := o.fillPool()
+	if err != nil {
+		return err
+	}
+	closePool := func() error { return nil }
+	if own {
+		closePool = pool.Close
+	}
+	fill, fillMem, err := mapRing[uint64](fd, unix.XDP_UMEM_PGOFF_FILL_RING, off.Fr, c.FillSize)
+	if err != nil {
+		closePool()
+		return o.errorf("map the fill ring of", err)
+	}
+	done, doneMem, err := mapRing[uint64](fd, unix.XDP_UMEM_PGOFF_COMPLETION_RING, off.Cr, c.CompletionSize)
+	if err != nil {
+		closePool()
+		unix.Munmap(fillMem)
+		return o.errorf("map the completion ring of", err)
+	}
+	fr, cr := ring.NewProducer(fill), ring.NewConsumer(done)
+	o.pair = newPair(o.s.area, pool, &fr, &cr)
+	o.pair.unmap = func() error { return errors.Join(unix.Munmap(fillMem), unix.Munmap(doneMem)) }
+	o.pair.closePool = closePool
+	return nil
+}
+
+// fillPool is the pool for a fill ring of the socket's own, and whether it is
+// to be closed with the ring: one in an area that lives on.
+func (o *opening) fillPool() (pool *umem.Pool, own bool, err error) {
+	if o.s.cfg.RxPool != nil {
+		return o.s.cfg.RxPool, false, nil
+	}
+	if pool, err = o.s.area.NewPool(o.s.cfg.RxFrames); err != nil {
+		return nil, false, o.errorf("frames for the fill ring of", err)
+	}
+	return pool, true, nil
+}
+
+// fill gives the kernel its chunks, before the first packet can come.
+func (o *opening) fill() error {
+	o.pair.refill()
+	return nil
+}
+
+// bind binds the socket. XDP_USE_NEED_WAKEUP is always asked for; a socket that
+// shares a UMEM takes mode and flags from the first one.
+func (o *opening) bind() error {
+	sa := &unix.SockaddrXDP{Ifindex: uint32(o.s.info.Index), QueueID: uint32(o.s.info.Queue)}
+	if o.shared >= 0 {
+		sa.Flags, sa.SharedUmemFD = unix.XDP_SHARED_UMEM, uint32(o.shared)
+		if o.sharesQueue() {
+			sa.SharedUmemFD = uint32(o.s.cfg.Share.os.poller())
+		}
+	} else {
+		sa.Flags = unix.XDP_USE_NEED_WAKEUP | unix.XDP_COPY
+		if o.mode == ZeroCopy {
+			sa.Flags = unix.XDP_USE_NEED_WAKEUP | unix.XDP_ZEROCOPY
+		}
+		if o.s.cfg.MultiBuffer {
+			sa.Flags |= unix.XDP_USE_SG
+		}
+	}
+	if err := unix.Bind(o.sys.fd, sa); err != nil {
+		return o.errorf("bind", o.explainBind(os.NewSyscallError("bind", err)))
+	}
+	return nil
+}
+
+// explainBind adds what the errno of bind means (xsk_bind and xp_assign_dev in
+// net/xdp).
+func (o *opening) explainBind(err error) error {
+	info := &o.s.info
+	switch {
+	case errors.Is(err, unix.EINVAL):
+		if n := queueCount(info.Interface); n > 0 && info.Queue >= n {
+			return fmt.Errorf("queue %d of %d (they count from 0; ethtool -L changes their number): %w", info.Queue, n, err)
+		}
+		if o.s.cfg.MultiBuffer {
+			return fmt.Errorf("multi-buffer needs Linux 6.6; or the queue does not exist: %w", err)
+		}
+		if o.shared >= 0 {
+			return fmt.Errorf("the queue does not exist, or it has the fill ring of a socket on this area: name that in Share: %w", err)
+		}
+		return fmt.Errorf("the queue does not exist, or the mode is not supported: %w", err)
+	case errors.Is(err, unix.EOPNOTSUPP) && o.mode == ZeroCopy:
+		return fmt.Errorf("driver %s has no zero-copy for this configuration; use copy: %w", orUnknown(driver(info.Interface)), err)
+	case errors.Is(err, unix.ENODEV):
+		return fmt.Errorf("%w: %w", ErrNoInterface, err)
+	case errors.Is(err, unix.ENETDOWN):
+		return fmt.Errorf("%w; set it up (ip link set %s up): %w", ErrLinkDown, info.Interface, err)
+	}
+	return err
+}
+
+func orUnknown(s string) string {
+	if s == "" {
+		return "(unknown)"
+	}
+	return s
+}

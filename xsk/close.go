@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+
+package xsk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/xdpath/xdpath/umem"
+)
+
+// Close flushes what is in the TX ring, waits for the frames in transmission
+// (for Config.Linger at the most), ends every blocked call with net.ErrClosed,
+// and gives up rings, descriptor and, if it made one, the area. Take the socket
+// out of the queue map, or detach the program, first.
+//
+// Frames that the caller still holds stay valid, and their memory mapped, until
+// they are released; the error, which satisfies errors.Is(err,
+// umem.ErrFramesOut), says how many of those of the socket's own pools. Frames that were not read
+// from the RX ring are lost and return to their pool.
+//
+// Closing again returns net.ErrClosed.
+func (s *Socket) Close() error {
+	s.closing.Lock()
+	defer s.closing.Unlock()
+	if s.closed.Load() {
+		return s.errClosed("close")
+	}
+	s.linger()
+
+	s.rxMu.Lock()
+	s.txMu.Lock()
+	s.last, _ = s.os.statistics()
+	s.closed.Store(true)
+	s.txMu.Unlock()
+	s.rxMu.Unlock()
+	s.rxWait.Close()
+	s.txWait.Close()
+
+	zeroCopy := s.info.Mode == ZeroCopy
+	errs := []error{s.area.Detach(s.os.poller(), s.os.close)}
+	if zeroCopy && !s.own {
+		// The device goes on writing into the chunks that it was given
+		// until the kernel's work queue has taken them from it
+		// (xp_release_deferred, net/xdp/xsk_buff_pool.c), which nothing
+		// tells us of. Others must not get them before.
+		time.Sleep(zeroCopyRelease)
+	}
+	errs = append(errs, s.rings.leave(), s.closeMemory())
+	if err := errors.Join(errs...); err != nil {
+		return s.errorf("close", err)
+	}
+	return nil
+}
+
+// zeroCopyRelease is how long the chunks of a closed zero-copy socket are kept
+// from other users of its area. A queue was seen busy for some 20 ms after its
+// last socket had closed.
+const zeroCopyRelease = 100 * time.Millisecond
+
+// closeMemory gives up the area or the pool that the socket made.
+func (s *Socket) closeMemory() error {
+	switch {
+	case s.own:
+		return s.area.Close()
+	case s.made:
+		return s.txPool.Close()
+	}
+	return nil
+}
+
+// linger waits for what is being sent, while the interface takes it.
+func (s *Socket) linger() {
+	if s.tx == nil || s.cfg.Linger <= 0 || s.area.InTransmission(s.rings.id) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Linger)
+	defer cancel()
+	for {
+		err := s.Drain(ctx)
+		if !errors.Is(err, ErrLost) {
+			return
+		}
+	}
+}
+
+// Snapshot counts the chunks of the socket's area by owner.
+func (s *Socket) Snapshot() umem.Snapshot { return s.area.Snapshot() }
+
+// String names the socket for a person.
+func (s *Socket) String() string {
+	return fmt.Sprintf("xsk %s queue %d (%v)", s.info.Interface, s.info.Queue, s.info.Mode)
+}

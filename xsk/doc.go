@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+
+// Package xsk is the AF_XDP socket: four rings over an area of memory, bound to
+// one queue of one interface.
+//
+//	     program                                  kernel
+//	Release, Receive ---- fill ring ------------> writes frames into the chunks
+//	         Receive <--- RX ring --------------- frames that the XDP program redirected
+//	            Send ---- TX ring --------------> reads frames, after Flush
+//	            Reap <--- completion ring ------- has let go of them
+//
+// A received [umem.Frame] is the caller's until it is released or sent; a reserved
+// one until it is sent or released. Frames that were sent come back to the pool
+// by themselves, once the kernel has completed them: [Socket.Reserve] reaps.
+//
+//	s, err := xsk.Open(xsk.Config{Interface: "eth0"})
+//	...
+//	frames := make([]umem.Frame, 64)
+//	for {
+//		n, err := s.ReceiveContext(ctx, frames)
+//		if err != nil {
+//			return err
+//		}
+//		for _, f := range frames[:n] {
+//			b, _ := s.Area().Bytes(f) // valid until Release
+//			use(b)
+//		}
+//		s.Release(frames[:n])
+//	}
+//
+// A socket receives nothing before an XDP program redirects packets to it: see
+// package bpf, which takes [Socket.FD] and the queue's number.
+//
+// What a socket can do: any number of goroutines may use it; one that receives
+// and one that sends never wait for each other. What it cannot: see traffic of
+// other queues; send to the local host; pass a queueing discipline (AF_XDP
+// transmission bypasses them, __dev_direct_xmit in net/core/dev.c).
+//
+// Minimum kernel: 5.4 (need wakeup). Multi-buffer needs 6.6.
+package xsk

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+
+package xsk
+
+import (
+	"errors"
+	"syscall"
+)
+
+// outcome is what an errno of a TX wakeup means for the frames in the ring.
+//
+//	errno     from                                            outcome
+//	none      the ring was drained, or the driver was told    done
+//	EAGAIN    budget used up; no memory; completion ring full again
+//	ENOBUFS   no memory for a buffer                          again
+//	EINTR     a signal                                        again
+//	EBUSY     copy mode: the device refused a packet that     lost, if the consumer index moved
+//	          is consumed and completed                       again, if not
+//	ENETDOWN  interface administratively down                 down: the frames stay queued
+//	ENXIO     socket not bound any more: device gone          gone
+//	ENODEV    likewise, from drivers                          gone
+//	others    EINVAL: igb in zero-copy mode wants an XDP      failed
+//	          program attached; EOPNOTSUPP, EPERM, …
+//
+// Sources: __xsk_sendmsg, __xsk_generic_xmit and xsk_wakeup in net/xdp/xsk.c;
+// __dev_direct_xmit in net/core/dev.c.
+type outcome int
+
+const (
+	done outcome = iota
+	again
+	lost
+	down
+	gone
+	failed
+)
+
+// classify turns the error of a TX wakeup into its meaning. Moved tells whether
+// the kernel's consumer index moved during it.
+func classify(err error, moved bool) outcome {
+	if err == nil {
+		return done
+	}
+	var errno syscall.Errno
+	if !errors.As(err, &errno) {
+		return failed
+	}
+	switch errno {
+	case syscall.EAGAIN, syscall.ENOBUFS, syscall.EINTR:
+		return again
+	case syscall.EBUSY:
+		if moved {
+			return lost
+		}
+		return again
+	case syscall.ENETDOWN:
+		return down
+	case syscall.ENXIO, syscall.ENODEV:
+		return gone
+	}
+	return failed
+}
+
+// explain puts what an outcome means for the caller before the error.
+func explain(o outcome, err error) error {
+	switch o {
+	case lost:
+		return errors.Join(ErrLost, err)
+	case down:
+		return errors.Join(ErrLinkDown, err)
+	case gone:
+		return errors.Join(ErrNoInterface, err)
+	}
+	return err
+}

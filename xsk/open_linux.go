@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+
+package xsk
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/xdpath/xdpath/internal/ring"
+	"github.com/xdpath/xdpath/internal/wait"
+	"github.com/xdpath/xdpath/umem"
+	"golang.org/x/sys/unix"
+)
+
+// Open opens an AF_XDP socket on a queue of an interface, in the caller's
+// network namespace. When it returns, the fill ring is filled and the socket is
+// bound: nothing that is redirected to it from then on is lost for want of it.
+//
+// With Config.Mode Best, zero-copy is tried first and copy next, each with a
+// fresh socket; Info has what came of it. A queue whose last socket was closed a
+// moment ago is waited for (Config.BusyWait): busy is not unsupported.
+//
+// Errors name step, interface, queue and what to do. ErrNoInterface (ENODEV),
+// ErrLinkDown (ENETDOWN), ErrQueueBusy (EBUSY), EPERM without CAP_NET_RAW,
+// ENOBUFS over the locked-memory limit, EOPNOTSUPP for zero-copy on a driver
+// without it. Nothing is left behind.
+func Open(cfg Config) (*Socket, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	link, err := lookup(cfg)
+	if err != nil {
+		return nil, err
+	}
+	s := &Socket{cfg: cfg}
+	s.info = Info{
+		Interface: link.Name, Index: link.Index, Queue: cfg.Queue, MultiBuffer: cfg.MultiBuffer, TxBudget: defaultTxBudget,
+		RxSize: cfg.RxSize, TxSize: cfg.TxSize, FillSize: cfg.FillSize, CompletionSize: cfg.CompletionSize,
+	}
+	s.SetMTU(link.MTU)
+	s.pace = wait.Pacer{MaxSpin: cfg.Spin, Room: int(cfg.RxSize)}
+	if err := s.openMemory(); err != nil {
+		return nil, err
+	}
+	if err := s.openBest(); err != nil {
+		s.closeMemory()
+		return nil, err
+	}
+	return s, nil
+}
+
+// defaultTxBudget is TX_BATCH_SIZE of net/xdp/xsk.c.
+const defaultTxBudget = 32
+
+// lookup finds the interface and tells why it cannot be used.
+func lookup(cfg Config) (*net.Interface, error) {
+	var link *net.Interface
+	var err error
+	if cfg.Interface != "" {
+		link, err = net.InterfaceByName(cfg.Interface)
+	} else {
+		link, err = net.InterfaceByIndex(cfg.Index)
+	}
+	name := cfg.Interface
+	if name == "" {
+		name = fmt.Sprintf("index %d", cfg.Index)
+	}
+	switch {
+	case err != nil && (errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES)):
+		return nil, fmt.Errorf("xsk: look up interface %s: netlink is refused, by a sandbox perhaps (allow AF_NETLINK): %w", name, err)
+	case err != nil:
+		return nil, fmt.Errorf("xsk: look up interface %s: %w in this network namespace: %w (%v)", name, ErrNoInterface, unix.ENODEV, err)
+	case cfg.Index != 0 && link.Index != cfg.Index:
+		return nil, fmt.Errorf("xsk: look up interface %s: it has index %d, not %d: %w", name, link.Index, cfg.Index, ErrNoInterface)
+	case link.Flags&net.FlagUp == 0:
+		return nil, fmt.Errorf("xsk: interface %s: %w; set it up (ip link set %s up): %w", link.Name, ErrLinkDown, link.Name, unix.ENETDOWN)
+	}
+	return link, nil
+}
+
+// openMemory makes the area and the pools that the configuration leaves to us.
+func (s *Socket) openMemory() (err error) {
+	c := &s.cfg
+	s.area = c.Area
+	if c.Share != nil {
+		s.area = c.Share.area
+	}
+	if s.area == nil {
+		s.area, err = umem.New(umem.Config{ChunkSize: c.ChunkSize, Headroom: c.Headroom, Chunks: c.RxFrames + c.TxFrames})
+		if err != nil {
+			return fmt.Errorf("xsk: memory for %s queue %d: %w", s.info.Interface, c.Queue, err)
+		}
+		s.own = true
+	}
+	s.info.Locked = s.area.Info().Bytes
+	if s.txPool = c.TxPool; s.txPool == nil && c.TxFrames > 0 && c.Direction != ReceiveOnly {
+		if s.txPool, err = s.area.NewPool(c.TxFrames); err != nil {
+			s.closeMemory()
+			return s.errorf("frames for sending on", err)
+		}
+		s.made = true
+	}
+	return nil
+}
+
+// openBest goes through the modes that the policy allows until one binds.
+func (s *Socket) openBest() error {
+	modes := []Mode{ZeroCopy, Copy}
+	if s.cfg.Mode != Best {
+		modes = []Mode{s.cfg.Mode}
+	}
+	var errs []error
+	for _, mode := range modes {
+		err := s.openPatiently(mode)
+		s.info.Attempts = append(s.info.Attempts, Attempt{mode, err})
+		if err == nil {
+			s.info.Attempts[len(s.info.Attempts)-1].Mode = s.info.Mode
+			return s.policy()
+		}
+		errs = append(errs, err)
+		if !unsupported(err) {
+			break
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// unsupported tells whether a refusal of zero-copy leaves hope for copy: any but
+// those that have nothing to do with the mode.
+func unsupported(err error) bool {
+	for _, other := range []error{unix.EBUSY, unix.EPERM, unix.EACCES, unix.ENODEV, unix.ENXIO, unix.ENETDOWN, unix.ENOBUFS, unix.EAFNOSUPPORT, unix.EMFILE, unix.ENFILE} {
+		if errors.Is(err, other) {
+			return false
+		}
+	}
+	return true
+}
+
+// policy checks what was obtained, which a shared UMEM decides by itself,
+// against what was asked.
+func (s *Socket) policy() error {
+	want := s.cfg.Mode
+	if want == Best || want == s.info.Mode {
+		return nil
+	}
+	got := s.info.Mode
+	s.cfg.Linger = -1
+	s.Close()
+	return s.errorf("open", fmt.Errorf("%v asked, but sockets that share an area have the mode of its first, %v: %w", want, got, unix.EOPNOTSUPP))
+}
+
+// openPatiently opens in one mode, waiting for a queue that is still being given
+// up by its last owner.
+func (s *Socket) openPatiently(mode Mode) error {
+	const pause = 5 * time.Millisecond
+	for end := time.Now().Add(s.cfg.BusyWait); ; time.Sleep(pause) {
+		err := s.openOnce(mode)
+		if !errors.Is(err, unix.EBUSY) {
+			return err
+		}
+		if time.Now().After(end) {
+			return s.errorf("bind", fmt.Errorf("%w (%v): close it, or choose another queue: %w", ErrQueueBusy, mode, err))
+		}
+	}
+}
+
+// openOnce makes a fresh socket and everything on it, in one mode.
+func (s *Socket) openOnce(mode Mode) error {
+	return s.area.Attach(func(mem []byte, shared int) (int, error) {
+		if shared >= 0 {
+			mode = Best // that of the area's first socket
+		}
+		o := &opening{s: s, mode: mode, shared: shared}
+		if err := o.open(mem); err != nil {
+			o.undo()
+			return -1, err
+		}
+		s.rings, s.os = o.pair, &o.sys
+		s.rx, s.tx = o.rx, o.tx
+		return o.sys.fd, nil
+	})
+}
+
+// opening is one attempt, with what undoes it.
+type opening struct {
+	s      *Socket
+	mode   Mode
+	shared int // a socket that has registered the area; -1: ours will
+	sys    system
+	pair   *pair
+	rx     *ring.Consumer[desc]
+	tx     *ring.Producer[desc]
+}
