@@ -116,6 +116,18 @@ func (w *Watcher) start() error {
 		return errWatched
 	}
 	// Join first and read afterwards: nothing falls between.
+	if err := w.join(); err != nil {
+		return err
+	}
+	now, err := w.nic.link()
+	if err != nil {
+		return err
+	}
+	w.launch(now)
+	return nil
+}
+
+func (w *Watcher) join() error {
 	for _, s := range w.sockets {
 		for _, g := range s.groups {
 			if err := unix.SetsockoptInt(s.GetFd(), unix.SOL_NETLINK, unix.NETLINK_ADD_MEMBERSHIP, g); err != nil {
@@ -123,16 +135,16 @@ func (w *Watcher) start() error {
 			}
 		}
 	}
-	now, err := w.nic.link()
-	if err != nil {
-		return err
-	}
+	return nil
+}
+
+// launch starts the goroutines, with the facts that the first change is told from.
+func (w *Watcher) launch(now Link) {
 	w.started = true
 	for _, s := range w.sockets {
 		w.wg.Go(func() { w.read(s) })
 	}
 	w.wg.Go(func() { w.run(now) })
-	return nil
 }
 
 // Events is the channel of events. It is closed after Gone, and by Close.

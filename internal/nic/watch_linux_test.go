@@ -198,27 +198,67 @@ func TestLateReceiver(t *testing.T) {
 	}
 }
 
-// When the socket overruns, what is lost is made up for by asking: the final facts
+// When a socket overruns, what is lost is made up for by asking: the final facts
 // arrive, and not from the poll, which is off here.
 func TestOverrun(t *testing.T) {
 	p := testnet.TestPair(t, testnet.Config{})
 	n := openEnd(t, &p.B)
-	n.watch.poll = time.Hour
-	for _, s := range n.watch.sockets {
-		must(t, s.SetReceiveBufferSize(1, false)) // the kernel's minimum: one message
+	w := n.watch
+	w.poll = time.Hour
+	for _, s := range w.sockets {
+		must(t, s.SetReceiveBufferSize(1, false)) // the kernel's minimum: a few messages
+	}
+	must(t, w.join())
+	now := facts(t, n)
+	// Nobody reads yet: the sockets fill up, and the last changes are lost.
+	for mtu := 1000; mtu <= 1100; mtu++ {
+		must(t, p.B.SetMTU(mtu))
+		must(t, p.B.SetQueues(2+mtu%2))
+	}
+	must(t, p.B.AddAddr(netip.MustParsePrefix("10.9.0.77/24")))
+	w.launch(now)
+	var last Link
+	for last.MTU != 1100 || last.RxQueues != 2 || len(last.Addrs) != 2 {
+		last = next(t, w).Link
+	}
+}
+
+// What is over when the facts are read has still happened: a link that was down for
+// a moment, an address that is back already.
+func TestShortChanges(t *testing.T) {
+	p := testnet.TestPair(t, testnet.Config{})
+	n := openEnd(t, &p.B)
+	s := state{now: facts(t, n)}
+	n.watch.apply(&s, note{what: addrRemoved, addr: s.now.Addrs[0]})
+	if got := kinds(s.pending); !slices.Equal(got, []Kind{AddrChanged}) || len(s.now.Addrs) != 1 {
+		t.Errorf("address back: got %v and %+v", got, s.now)
 	}
 	w := watch(t, n)
-	// The watcher cannot ask while this is held, so that it stops to read.
-	n.mu.Lock()
-	must(t, p.B.AddAddr(netip.MustParsePrefix("10.9.0.77/24")))
-	for mtu := 1000; mtu <= 1200; mtu++ {
-		must(t, p.B.SetMTU(mtu))
+	for range 10 {
+		must(t, p.B.SetUp(false))
+		must(t, p.B.SetUp(true))
+		if got := kinds(until(t, w, Up)); !slices.Equal(got, []Kind{Down, Up}) {
+			t.Errorf("flap: got %v", got)
+		}
 	}
-	must(t, p.B.SetQueues(5))
-	n.mu.Unlock()
-	var last Link
-	for last.MTU != 1200 || last.RxQueues != 5 || len(last.Addrs) != 2 {
-		last = next(t, w).Link
+}
+
+// After the end nothing counts, not even an interface with the same index.
+func TestNothingAfterTheEnd(t *testing.T) {
+	s := state{now: Link{Index: 3, MTU: 1500}}
+	var w Watcher
+	for _, n := range []note{
+		{what: linkIs, link: Link{Index: 3, MTU: 1400}},
+		{what: linkGone},
+		{what: linkIs, link: Link{Index: 3, MTU: 9000, Up: true, Carrier: true}},
+		{what: queuesAre, channels: channels{index: 3, rx: 5}},
+		{what: factsUnknown},
+		{what: linkGone},
+	} {
+		w.apply(&s, n)
+	}
+	if got := kinds(s.pending); !slices.Equal(got, []Kind{MTUChanged, Gone}) || s.pending[1].Link.MTU != 1400 {
+		t.Errorf("got %v with %+v", got, s.pending)
 	}
 }
 
