@@ -50,7 +50,7 @@ func (m *maps) adopt(fds FDs) error {
 		{"Queues", fds.Queues, ebpf.XSKMap, 4, 4, &m.queues},
 		{"Filters", fds.Filters, ebpf.Hash, keySize, 4, &m.filters},
 		{"MAC", fds.MAC, ebpf.Array, 4, 8, &m.ownMAC},
-		{"Counters", fds.Counters, ebpf.PerCPUArray, 4, counterBytes, &m.counters},
+		{"Counters", fds.Counters, ebpf.PerCPUArray, 4, 8, &m.counters},
 	} {
 		unix.CloseOnExec(one.fd)
 		found, err := ebpf.NewMapFromFD(one.fd)

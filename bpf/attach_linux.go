@@ -14,8 +14,8 @@ import (
 // namespace of the calling thread. Until Allow and SetQueue are called it lets
 // everything pass.
 //
-// It needs CAP_NET_ADMIN and CAP_BPF (before Linux 5.8 CAP_SYS_ADMIN); the error
-// says which one is missing for which step. Other errors to look for with
+// It needs CAP_NET_ADMIN and CAP_BPF (before Linux 5.18 also CAP_PERFMON, before
+// 5.8 CAP_SYS_ADMIN instead); the error says which one is missing for which step. Other errors to look for with
 // errors.Is: ErrForeignProgram, unix.ENODEV for no such interface, unix.ERANGE or
 // EINVAL for an MTU above what a native program without frags takes,
 // unix.EOPNOTSUPP for a driver without native XDP. After an error nothing is left

@@ -20,26 +20,14 @@ type Counters struct {
 	Malformed  uint64 // headers cut short (or not in the first buffer), or lengths that contradict each other
 }
 
-// counterBytes is the size of one CPU's counters in the map.
-const counterBytes = 11 * 8
-
 // Passed is the number of frames that went to the kernel.
 func (c Counters) Passed() uint64 {
 	return c.NoSocket + c.NoFilter + c.OtherMAC + c.Broadcast + c.NotUDP + c.Options +
 		c.Extension + c.Fragment + c.VLAN + c.Malformed
 }
 
-// add sums up what one CPU counted.
-func (c *Counters) add(o Counters) {
-	c.Redirected += o.Redirected
-	c.NoSocket += o.NoSocket
-	c.NoFilter += o.NoFilter
-	c.OtherMAC += o.OtherMAC
-	c.Broadcast += o.Broadcast
-	c.NotUDP += o.NotUDP
-	c.Options += o.Options
-	c.Extension += o.Extension
-	c.Fragment += o.Fragment
-	c.VLAN += o.VLAN
-	c.Malformed += o.Malformed
+// fields lists the counters in the order of enum reason in xdp.c.
+func (c *Counters) fields() []*uint64 {
+	return []*uint64{&c.Redirected, &c.NoSocket, &c.NoFilter, &c.OtherMAC, &c.Broadcast, &c.NotUDP,
+		&c.Options, &c.Extension, &c.Fragment, &c.VLAN, &c.Malformed}
 }

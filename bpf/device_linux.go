@@ -13,10 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// netlinkTimeout bounds each request; the kernel answers at once or, while
-// another holds the rtnl lock, a little later.
-var netlinkTimeout = unix.Timeval{Sec: 10}
-
 // device asks the kernel about one interface and changes its XDP program, over a
 // netlink socket that belongs to the namespace of the thread that opened it.
 type device struct {
@@ -47,9 +43,13 @@ func openDevice(cfg Config) (_ *device, err error) {
 			d.close()
 		}
 	}()
-	if err := errors.Join(socket.SetSendTimeout(&netlinkTimeout), socket.SetReceiveTimeout(&netlinkTimeout)); err != nil {
+	// Each request is bounded: the kernel answers at once or, while another holds
+	// the rtnl lock, a little later.
+	limit := unix.Timeval{Sec: 10}
+	if err := errors.Join(socket.SetSendTimeout(&limit), socket.SetReceiveTimeout(&limit)); err != nil {
 		return nil, fmt.Errorf("bpf: set netlink timeout: %w", err)
 	}
+	_ = socket.SetExtAck(true) // the driver's own words in errors, from Linux 4.12 on
 	if err := d.resolve(cfg); err != nil {
 		return nil, err
 	}

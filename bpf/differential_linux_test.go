@@ -25,11 +25,6 @@ type differ struct {
 	frames   int
 }
 
-const (
-	xdpPass     = 2
-	xdpRedirect = 4
-)
-
 // check runs one frame. The context (and so the queue) costs time, and is left out
 // for queue 0.
 func (d *differ) check(frame []byte, queue int) error {
@@ -118,15 +113,12 @@ func openBench(t *testing.T) *bench {
 	return b
 }
 
-// both runs f for the plain program and the one with frags.
-func both(t *testing.T, f func(t *testing.T, d *differ)) {
-	for _, name := range []string{plainName, fragsName} {
+// each runs f for each of the programs.
+func each(t *testing.T, f func(t *testing.T, d *differ)) {
+	for _, name := range []string{"plain", "frags", "old"} {
 		t.Run(name, func(t *testing.T) {
 			b := openBench(t)
-			program := b.plain
-			if name == fragsName {
-				program = b.frags
-			}
+			program := map[string]*ebpf.Program{"plain": b.plain, "frags": b.frags, "old": b.old}[name]
 			if program == nil {
 				t.Skip("the kernel has no programs with frags (Linux 5.18)")
 			}
@@ -141,7 +133,7 @@ func both(t *testing.T, f func(t *testing.T, d *differ)) {
 // Every named case, whole and cut at every length, on a queue with a socket and on
 // one without.
 func TestDecisionCases(t *testing.T) {
-	both(t, func(t *testing.T, d *differ) {
+	each(t, func(t *testing.T, d *differ) {
 		for _, c := range target.Cases() {
 			frame := c.Frame.Bytes()
 			var list [][]byte
@@ -166,7 +158,7 @@ func TestDecisionCases(t *testing.T) {
 
 // Random frames; XDPATH_TEST_SEED repeats a run.
 func TestDecisionRandom(t *testing.T) {
-	const total, batch = 250_000, 100
+	const total, batch = 120_000, 100
 	seed := rand.Uint64()
 	if s := os.Getenv("XDPATH_TEST_SEED"); s != "" {
 		var err error
@@ -175,7 +167,7 @@ func TestDecisionRandom(t *testing.T) {
 		}
 	}
 	t.Logf("XDPATH_TEST_SEED=%d", seed)
-	both(t, func(t *testing.T, d *differ) {
+	each(t, func(t *testing.T, d *differ) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		for d.frames < total {
 			list := make([][]byte, batch)

@@ -15,6 +15,7 @@ var capabilityNames = map[int]string{
 	unix.CAP_NET_ADMIN: "CAP_NET_ADMIN",
 	unix.CAP_SYS_ADMIN: "CAP_SYS_ADMIN",
 	unix.CAP_BPF:       "CAP_BPF",
+	unix.CAP_PERFMON:   "CAP_PERFMON",
 }
 
 // effective reads the capabilities of the calling thread as a bit set. It is
@@ -28,16 +29,17 @@ func effective() uint64 {
 	return uint64(data[1].Effective)<<32 | uint64(data[0].Effective)
 }
 
-// missing names those of need that are not in have. For BPF work CAP_SYS_ADMIN
-// stands for all the others, and before Linux 5.8 nothing else would do.
+// missing names those of need that are not in have. CAP_SYS_ADMIN stands for
+// those that were carved out of it, and before Linux 5.8 nothing else would do.
 func missing(have uint64, need []int, oldKernel bool) string {
 	const sysAdmin = 1 << unix.CAP_SYS_ADMIN
 	var names []string
 	for _, n := range need {
-		if n == unix.CAP_BPF && oldKernel {
+		carved := n == unix.CAP_BPF || n == unix.CAP_PERFMON // out of CAP_SYS_ADMIN, by 5.8
+		if carved && oldKernel {
 			n = unix.CAP_SYS_ADMIN
 		}
-		if n == unix.CAP_BPF && have&sysAdmin != 0 {
+		if carved && have&sysAdmin != 0 {
 			continue
 		}
 		if have&(1<<n) == 0 {

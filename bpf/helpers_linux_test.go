@@ -3,64 +3,14 @@
 package bpf
 
 import (
-	"encoding/binary"
 	"net/netip"
 	"testing"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
-	"github.com/xdpath/xdpath/bpf/internal/frames"
-	"github.com/xdpath/xdpath/bpf/internal/model"
 	"github.com/xdpath/xdpath/internal/testnet"
 )
-
-// target is the endpoint that the tests open; the addresses are those of end B of
-// a test pair.
-var target = frames.Target{
-	MAC:    [6]byte{0x02, 0, 0, 0, 0, 0xbb},
-	IP4:    netip.MustParseAddr("10.9.0.2"),
-	IP6:    netip.MustParseAddr("fd09::2"),
-	Group4: netip.MustParseAddr("239.129.2.3"),
-	Group6: netip.MustParseAddr("ff02::1:3"),
-	Port:   5000,
-	VLAN:   7,
-}
-
-// filters are what the decision tests allow: the target in all its forms, and
-// "any address" on one port of each family.
-func filters() []Filter {
-	at := netip.AddrPortFrom
-	return []Filter{
-		{Addr: at(target.IP4, target.Port)},
-		{Addr: at(target.IP4, target.Port), VLAN: target.VLAN},
-		{Addr: at(target.IP6, target.Port)},
-		{Addr: at(target.IP6, target.Port), VLAN: target.VLAN},
-		{Addr: at(target.Group4, target.Port)},
-		{Addr: at(target.Group6, target.Port), VLAN: target.VLAN},
-		{Addr: at(netip.IPv4Unspecified(), target.Port+1)},
-		{Addr: at(netip.IPv6Unspecified(), target.Port+1), VLAN: target.VLAN},
-		{Addr: at(netip.Addr{}, target.Port<<8|target.Port>>8)},
-	}
-}
-
-// modelOf is the model with the same tables.
-func modelOf(list []Filter, queues ...int) *model.Model {
-	m := &model.Model{MAC: target.MAC, Filters: map[model.Filter]bool{}, Sockets: map[int]bool{}}
-	for _, f := range list {
-		addr, port := f.Addr.Addr(), f.Addr.Port()
-		if addr.IsValid() {
-			m.Filters[model.Filter{Addr: addr, Port: port, VLAN: f.VLAN}] = true
-			continue
-		}
-		m.Filters[model.Filter{Addr: netip.IPv4Unspecified(), Port: port, VLAN: f.VLAN}] = true
-		m.Filters[model.Filter{Addr: netip.IPv6Unspecified(), Port: port, VLAN: f.VLAN}] = true
-	}
-	for _, q := range queues {
-		m.Sockets[q] = true
-	}
-	return m
-}
 
 // unattached is the tie of a program that is only run by BPF_PROG_TEST_RUN.
 type unattached struct{}
@@ -72,9 +22,10 @@ func (unattached) linkFD() int             { return -1 }
 // bench is the loaded program with tables, on no interface.
 type bench struct {
 	*Program
-	plain, frags *ebpf.Program
+	plain, frags, old *ebpf.Program
 }
 
+// loadBench loads all three programs onto one set of tables.
 func loadBench(t testing.TB) *bench {
 	t.Helper()
 	l, err := load(Config{}.withDefaults())
@@ -84,17 +35,40 @@ func loadBench(t testing.TB) *bench {
 	if l.frags == nil {
 		t.Logf("no program with frags here: %v", l.attempts)
 	}
-	b := &bench{&Program{maps: l.maps, tie: unattached{}, info: Info{Queues: 64}}, l.plain, l.frags}
+	b := &bench{Program: &Program{maps: l.maps, tie: unattached{}, info: Info{Queues: 64}}, plain: l.plain, frags: l.frags}
 	t.Cleanup(func() {
 		l.closePrograms()
 		if err := b.Close(); err != nil {
 			t.Error(err)
 		}
 	})
+	b.old = loadOld(t, &l.maps, 0)
 	if err := b.SetMAC(target.MAC[:]); err != nil {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// loadOld loads the program for old kernels.
+func loadOld(t testing.TB, m *maps, flags uint32) *ebpf.Program {
+	t.Helper()
+	spec, err := openObject()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := spec.Programs[oldName]
+	s.Flags |= flags
+	for name, one := range map[string]*ebpf.Map{"filters": m.filters, "own_mac": m.ownMAC, "queues": m.queues, "counters": m.counters} {
+		if err := s.Instructions.AssociateMap(name, one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old, err := ebpf.NewProgram(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = old.Close() })
+	return old
 }
 
 // xdpSocket is an AF_XDP socket that can stand in the queue map. It has no rings:
@@ -128,14 +102,4 @@ func pairIn(t *testing.T, cfg testnet.Config, f func(pair *testnet.Pair) error) 
 	}
 }
 
-// reasonCounts gives the counters by reason.
-func reasonCounts(c Counters) (list [model.Reasons]uint64) {
-	raw, err := binary.Append(nil, binary.NativeEndian, c)
-	if err != nil {
-		panic(err) // Counters is a struct of fixed size
-	}
-	for i := range list {
-		list[i] = binary.NativeEndian.Uint64(raw[8*i:])
-	}
-	return list
-}
+func mustPrefix(s string) netip.Prefix { return netip.MustParsePrefix(s) }

@@ -73,24 +73,40 @@ func (l *loaded) createMaps(spec *ebpf.CollectionSpec) error {
 	return nil
 }
 
-// loadPrograms loads the plain program, which every kernel takes, and the one
-// with frags, which it takes from Linux 5.18 on.
+// loadPrograms loads the program with frags and without, both of which Linux takes
+// from 5.18 on, or else the one for older kernels.
 func (l *loaded) loadPrograms(spec *ebpf.CollectionSpec, cfg Config) (err error) {
-	l.plain, err = ebpf.NewProgram(spec.Programs[plainName])
-	if errors.Is(err, unix.EPERM) {
-		return explainMemory("load program "+plainName, err, len(spec.Programs[plainName].Instructions)*8)
-	}
-	if err != nil {
-		return fmt.Errorf("bpf: load program %s: %w", plainName, bare(err))
+	plain := spec.Programs[programName]
+	if l.plain, err = ebpf.NewProgram(plain); err != nil {
+		if errors.Is(err, unix.EPERM) || !kernelBefore(5, 18) {
+			return explainLoad(plain, err)
+		}
+		l.attempts = append(l.attempts, Attempt{Step: stepLoad, Err: bare(err)})
+		l.plain, err = ebpf.NewProgram(spec.Programs[oldName])
+		return explainLoad(spec.Programs[oldName], err)
 	}
 	if cfg.NoFrags {
 		return nil
 	}
-	l.frags, err = ebpf.NewProgram(spec.Programs[fragsName])
-	if err != nil {
+	frags := plain.Copy()
+	frags.Flags |= unix.BPF_F_XDP_HAS_FRAGS
+	if l.frags, err = ebpf.NewProgram(frags); err != nil {
 		l.attempts = append(l.attempts, Attempt{Step: stepLoad, Frags: true, Err: bare(err)})
 	}
 	return nil
+}
+
+func explainLoad(spec *ebpf.ProgramSpec, err error) error {
+	step := "load program " + spec.Name
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, unix.EPERM):
+		return explainMemory(step, err, 8*len(spec.Instructions))
+	case errors.Is(err, unix.EACCES) && spec.Name == oldName && missing(effective(), []int{unix.CAP_PERFMON}, kernelBefore(5, 8)) != "":
+		return fmt.Errorf("bpf: %s: needs CAP_PERFMON before Linux 5.18: %w", step, err)
+	}
+	return fmt.Errorf("bpf: %s: %w", step, bare(err))
 }
 
 // mapBytes is about what a map takes in kernel memory, for the message about the

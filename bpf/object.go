@@ -20,10 +20,10 @@ var (
 	bigEndian []byte
 )
 
-// Names inside the object; the kernel shows the programs under theirs.
+// Names of the programs, inside the object and for bpftool.
 const (
-	plainName = "xdpath"
-	fragsName = "xdpath_frags"
+	programName = "xdpath"     // Linux 5.18 and later, with frags or without
+	oldName     = "xdpath_old" // earlier
 )
 
 // openObject gives the description of maps and programs for this machine.
@@ -36,7 +36,7 @@ func openObject() (*ebpf.CollectionSpec, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bpf: read object: %w", err)
 	}
-	for _, name := range []string{plainName, fragsName} {
+	for _, name := range []string{programName, oldName} {
 		if spec.Programs[name] == nil {
 			return nil, fmt.Errorf("bpf: read object: program %s is missing", name)
 		}

@@ -117,21 +117,22 @@ func (m *maps) setMAC(mac net.HardwareAddr) error {
 	return nil
 }
 
-// Counters reads all counters. Each CPU's are read at one moment, but not all
-// CPUs at the same.
+// Counters reads all counters, one after the other, while they may go on counting.
 func (p *Program) Counters() (Counters, error) {
-	var sum Counters
+	var c Counters
 	err := p.use("read counters", func() error {
-		var cpus []Counters
-		if err := p.maps.counters.Lookup(uint32(0), &cpus); err != nil {
-			return fmt.Errorf("bpf: read counters: %w", bare(err))
-		}
-		for _, c := range cpus {
-			sum.add(c)
+		var cpus []uint64
+		for reason, sum := range c.fields() {
+			if err := p.maps.counters.Lookup(uint32(reason), &cpus); err != nil {
+				return fmt.Errorf("bpf: read counters: %w", bare(err))
+			}
+			for _, n := range cpus {
+				*sum += n
+			}
 		}
 		return nil
 	})
-	return sum, err
+	return c, err
 }
 
 // bare gives the system call's own error, without the wording of the layers

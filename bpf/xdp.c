@@ -48,8 +48,8 @@ struct map filters SEC("maps") = { BPF_MAP_TYPE_HASH, sizeof(struct key), 4, 102
 struct map own_mac SEC("maps") = { BPF_MAP_TYPE_ARRAY, 4, 8, 1, 0 };
 /* AF_XDP sockets by queue; user space sets the size. The kernel removes a socket when it closes. */
 struct map queues SEC("maps") = { BPF_MAP_TYPE_XSKMAP, 4, 4, 64, 0 };
-/* One entry per CPU with all counters in it. XDP does not nest on a CPU, so a plain add is enough. */
-struct map counters SEC("maps") = { BPF_MAP_TYPE_PERCPU_ARRAY, 4, REASONS * sizeof(u64), 1, 0 };
+/* By reason, for each CPU. XDP does not nest on a CPU, so a plain add is enough. */
+struct map counters SEC("maps") = { BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(u64), REASONS, 0 };
 
 /* A frame on its way through the headers. The headers must lie in [at, end), the first
  * buffer; left counts the bytes from at to the end of the frame, over all its buffers.
@@ -59,15 +59,17 @@ struct cursor {
 	u32 left;
 };
 
-INLINE void *take(struct cursor *c, u32 n)
+/* Takes n bytes off the front, if the first buffer has them. It does not return a
+ * pointer: the verifier lets only CAP_PERFMON compare one with zero.
+ */
+INLINE int take(struct cursor *c, void *header, u32 n)
 {
-	void *header = c->at;
-
-	if (header + n > c->end)
+	*(void **)header = c->at;
+	if (c->at + n > c->end)
 		return 0;
 	c->at += n;
 	c->left -= n;
-	return header;
+	return 1;
 }
 
 INLINE int mac_is(const struct eth *eth, be16 a, be16 b, be16 c)
@@ -94,9 +96,9 @@ INLINE enum reason check_mac(const struct eth *eth, int *group)
 INLINE enum reason check_ipv4(struct cursor *c, struct ipv4 **header, u32 *length)
 {
 	u32 room = c->left, total;
-	struct ipv4 *ip = take(c, sizeof(*ip));
+	struct ipv4 *ip;
 
-	if (!ip || ip->version_ihl >> 4 != 4)
+	if (!take(c, &ip, sizeof(*ip)) || ip->version_ihl >> 4 != 4)
 		return MALFORMED;
 	if (ip->protocol != PROTO_UDP)
 		return NOT_UDP;
@@ -115,9 +117,9 @@ INLINE enum reason check_ipv4(struct cursor *c, struct ipv4 **header, u32 *lengt
 /* IPv6 with UDP right behind it. */
 INLINE enum reason check_ipv6(struct cursor *c, struct ipv6 **header, u32 *length)
 {
-	struct ipv6 *ip = take(c, sizeof(*ip));
+	struct ipv6 *ip;
 
-	if (!ip || (ip->version_class_flow & net32(0xf0000000)) != net32(0x60000000))
+	if (!take(c, &ip, sizeof(*ip)) || (ip->version_class_flow & net32(0xf0000000)) != net32(0x60000000))
 		return MALFORMED;
 	switch (ip->next) {
 	case PROTO_UDP:
@@ -143,9 +145,11 @@ INLINE enum reason check_ipv6(struct cursor *c, struct ipv6 **header, u32 *lengt
 /* The UDP length may be shorter than the IP payload (the kernel trims), never longer. */
 INLINE enum reason check_udp(struct cursor *c, u32 length, struct key *key)
 {
-	struct udp *udp = take(c, sizeof(*udp));
+	struct udp *udp;
 
-	if (!udp || net16(udp->length) < sizeof(*udp) || net16(udp->length) > length)
+	if (!take(c, &udp, sizeof(*udp)))
+		return MALFORMED;
+	if (net16(udp->length) < sizeof(*udp) || net16(udp->length) > length)
 		return MALFORMED;
 	key->port = udp->dst;
 	return REDIRECTED;
@@ -216,18 +220,17 @@ INLINE enum reason decide_ipv6(struct cursor *c, struct eth *eth, int group, str
 INLINE enum reason decide(struct cursor *c)
 {
 	struct key key = {};
-	struct eth *eth = take(c, sizeof(*eth));
+	struct eth *eth;
 	struct vlan *tag;
 	enum reason why;
 	be16 type;
 	int group;
 
-	if (!eth)
+	if (!take(c, &eth, sizeof(*eth)))
 		return MALFORMED;
 	type = eth->type;
 	if (type == net16(TYPE_VLAN)) {
-		tag = take(c, sizeof(*tag));
-		if (!tag)
+		if (!take(c, &tag, sizeof(*tag)))
 			return MALFORMED;
 		key.vlan = tag->tci & net16(VLAN_ID_MASK);
 		type = tag->type;
@@ -247,7 +250,7 @@ INLINE int run(struct xdp_md *ctx, u32 length)
 	struct cursor c = { (void *)(long)ctx->data, (void *)(long)ctx->data_end, length };
 	enum reason why = decide(&c);
 	int verdict = XDP_PASS;
-	u32 zero = 0;
+	u32 key;
 	u64 *count;
 
 	if (why == REDIRECTED) {
@@ -258,22 +261,27 @@ INLINE int run(struct xdp_md *ctx, u32 length)
 			why = NO_SOCKET;
 		}
 	}
-	count = map_lookup(&counters, &zero);
-	if (count && why < REASONS)
-		count[why]++;
+	key = why;
+	count = map_lookup(&counters, &key);
+	if (count)
+		(*count)++;
 	return verdict;
 }
 
-/* For frames in one buffer; loads from Linux 5.3 on. */
+/* The program, for frames in one buffer or, loaded with BPF_F_XDP_HAS_FRAGS, in
+ * several. From Linux 5.18 on.
+ */
 SEC("xdp") int xdpath(struct xdp_md *ctx)
 {
-	return run(ctx, ctx->data_end - ctx->data);
+	return run(ctx, get_buff_len(ctx));
 }
 
-/* For frames in several buffers too (Linux 5.18): the lengths are held against the whole frame. */
-SEC("xdp.frags") int xdpath_frags(struct xdp_md *ctx)
+/* The same for kernels without that helper, from Linux 5.3 on. The subtraction takes
+ * CAP_PERFMON or CAP_SYS_ADMIN.
+ */
+SEC("xdp") int xdpath_old(struct xdp_md *ctx)
 {
-	return run(ctx, get_buff_len(ctx));
+	return run(ctx, ctx->data_end - ctx->data);
 }
 
 char _license[] SEC("license") = "Dual MIT/GPL";

@@ -57,7 +57,11 @@ type UDP struct {
 	Length int
 }
 
-var source = [6]byte{0x02, 0, 0, 0, 0, 0xaa}
+// Where the frames say they come from.
+var (
+	source  = [6]byte{0x02, 0, 0, 0, 0, 0xaa}
+	source6 = netip.MustParseAddr("fd09::1")
+)
 
 // Bytes writes the frame.
 func (f Frame) Bytes() []byte {
@@ -87,7 +91,30 @@ func (f Frame) transport() []byte {
 		b = binary.BigEndian.AppendUint16(b, length(f.UDP.Length, 8+len(f.Payload)))
 		b = binary.BigEndian.AppendUint16(b, 0)
 	}
-	return append(b, f.Payload...)
+	b = append(b, f.Payload...)
+	if f.UDP != nil && f.IP6 != nil {
+		f.IP6.checksum(b)
+	}
+	return b
+}
+
+// checksum fills in the UDP checksum, which IPv6 demands, over what the UDP length
+// says the datagram is.
+func (ip *IPv6) checksum(datagram []byte) {
+	n := int(binary.BigEndian.Uint16(datagram[4:]))
+	if n < 8 || n > len(datagram) {
+		return
+	}
+	pseudo := append(append(source6.AsSlice(), ip.Dst.AsSlice()...), datagram[:n]...)
+	if n%2 == 1 {
+		pseudo = append(pseudo, 0)
+	}
+	pseudo = append(pseudo, 0, 17, byte(n>>8), byte(n))
+	sum := checksum(pseudo)
+	if sum == 0 {
+		sum = 0xffff // zero means "none"
+	}
+	binary.BigEndian.PutUint16(datagram[6:], sum)
 }
 
 // length is the stated length, or the true one for -1.
@@ -111,8 +138,8 @@ func (ip *IPv4) append(b []byte, payload int) []byte {
 	return b
 }
 
-// checksum is the Internet checksum of a header whose checksum field is zero. A
-// kernel that is sent the frame looks at it; the program does not.
+// checksum is the Internet checksum of an even number of bytes. A kernel that is
+// sent the frame looks at it; the program does not.
 func checksum(b []byte) uint16 {
 	var sum uint32
 	for i := 0; i+1 < len(b); i += 2 {
@@ -128,7 +155,7 @@ func (ip *IPv6) append(b []byte, payload int) []byte {
 	b = append(b, ip.Version<<4, 0, 0, 0)
 	b = binary.BigEndian.AppendUint16(b, length(ip.Length, len(ip.Extensions)+payload))
 	b = append(b, ip.Next, 64)
-	b = append(b, netip.MustParseAddr("fd09::1").AsSlice()...)
+	b = append(b, source6.AsSlice()...)
 	b = append(b, ip.Dst.AsSlice()...)
 	return append(b, ip.Extensions...)
 }
