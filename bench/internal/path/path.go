@@ -76,6 +76,9 @@ type Info struct {
 	// payload: Got shows the doubled value, and Asked is comparable with it.
 	BufferAsked int `json:"buffer_asked,omitempty"`
 	BufferGot   int `json:"buffer_got,omitempty"`
+	// OneShot tells that the path frees what it holds only when its process
+	// ends: the worker must be replaced before the next path opens.
+	OneShot bool `json:"one_shot,omitempty"`
 	// Notes are sentences for the reader of the table.
 	Notes []string `json:"notes,omitempty"`
 }

@@ -35,7 +35,8 @@ type End struct {
 	Facts     control.Facts // since Greet
 
 	conn   *control.Conn
-	broken bool // the stream failed: the worker is of no more use
+	broken bool // the worker is of no more use
+	last   bool // the open path is the last that the worker may open
 }
 
 // NewEnd returns an end whose worker is at the other side of conn.
@@ -72,8 +73,12 @@ func (e *End) Hangup() error { return e.conn.Close() }
 func (e *End) addr(port uint16) netip.AddrPort { return netip.AddrPortFrom(e.IP, port) }
 
 func (e *End) prepare(p control.Prepare) error {
-	_, err := e.ask(control.Message{Type: control.TypePrepare, Prepare: &p}, prepareTime, control.TypeReady)
-	return err
+	a, err := e.ask(control.Message{Type: control.TypePrepare, Prepare: &p}, prepareTime, control.TypeReady)
+	if err != nil {
+		return err
+	}
+	e.last = a.Ready.Info.OneShot
+	return nil
 }
 
 func (e *End) start(s control.Start) error {
@@ -99,13 +104,13 @@ func (e *End) totals(d time.Duration) (control.Totals, error) {
 	return *a.Totals, nil
 }
 
-// close closes the path. Where that fails the worker is given up: it may still
-// hold what the next path needs.
+// close closes the path. Where that fails, or frees the path only in part, the
+// worker is given up: it holds what the next path needs.
 func (e *End) close() {
 	if e.broken {
 		return
 	}
-	if _, err := e.ask(control.Message{Type: control.TypeClose}, answerTime, control.TypeOK); err != nil {
+	if _, err := e.ask(control.Message{Type: control.TypeClose}, answerTime, control.TypeOK); err != nil || e.last {
 		e.broken = true
 	}
 }

@@ -4,6 +4,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/xdpath/xdpath/bench/internal/control"
@@ -96,12 +97,14 @@ func machines(tx, rx Side) cpu.Times {
 	return tx.Totals.Machine.Plus(rx.Totals.Machine)
 }
 
-// mode names how the data moved, both ends together where they differ.
+// mode names how the data moved. The receiver of an AF_XDP path has an XDP
+// program and tells its mode, too, in front of what both ends have: the sender
+// is named only if it differs in that.
 func mode(tx, rx string) string {
 	switch {
-	case tx == rx || rx == "-":
+	case tx == rx, rx == "-":
 		return tx
-	case tx == "-":
+	case tx == "-", strings.HasSuffix(rx, " "+tx):
 		return rx
 	default:
 		return tx + "/" + rx

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+
+package path
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/xdpath/xdpath/bench/internal/loss"
+	"github.com/xdpath/xdpath/internal/packet"
+	"github.com/xdpath/xdpath/umem"
+	"github.com/xdpath/xdpath/xsk"
+)
+
+// xdpPath is AF_XDP by this library, straight on package xsk.
+func xdpPath() Path {
+	return Path{
+		Name: "xdp",
+		Sender: func(cfg Config) (Sender, error) {
+			return openXDPSender(cfg)
+		},
+		Receiver: func(cfg Config) (Receiver, error) {
+			return openXDPReceiver(cfg)
+		},
+	}
+}
+
+// xdpConfig opens rings that hold cfg.Hold datagrams, half of it in each.
+func xdpConfig(cfg Config) xsk.Config {
+	ring := uint32(cfg.Hold / 2)
+	return xsk.Config{Interface: cfg.Interface, Queue: cfg.Queue, RxSize: ring, TxSize: ring}
+}
+
+// An xdpEnd is what both sides have in common.
+type xdpEnd struct {
+	socket *xsk.Socket
+	area   *umem.Area
+	frames []umem.Frame // of one batch
+	info   Info
+}
+
+func openXDP(cfg Config, xc xsk.Config) (*xdpEnd, error) {
+	s, err := xsk.Open(xc)
+	if err != nil {
+		return nil, err
+	}
+	got := s.Info()
+	return &xdpEnd{
+		socket: s, area: s.Area(), frames: make([]umem.Frame, cfg.Batch),
+		info: Info{Mode: copyMode(got.Mode == xsk.ZeroCopy), Batch: cfg.Batch, Notes: got.Notes},
+	}, nil
+}
+
+func (e *xdpEnd) Info() Info { return e.info }
+
+// Counters reads the statistics of the socket.
+func (e *xdpEnd) Counters() (loss.Counts, error) {
+	st, err := e.socket.Stats()
+	if err != nil {
+		return nil, err
+	}
+	return loss.Counts{
+		{Place: loss.Send, N: st.TxLost},
+		{Place: loss.TXInvalid, N: st.TxInvalid},
+		{Place: loss.RXRing, N: st.RxRingFull},
+		{Place: loss.FillRing, N: st.RxFillEmpty},
+		{Place: loss.RXDropped, N: st.RxTooBig()},
+	}, nil
+}
+
+// An xdpSender is the sending side.
+type xdpSender struct {
+	*xdpEnd
+	headers packet.Template
+	length  int // of a frame
+}
+
+func openXDPSender(cfg Config) (*xdpSender, error) {
+	headers, err := newTemplate(cfg)
+	if err != nil {
+		return nil, err
+	}
+	xc := xdpConfig(cfg)
+	xc.Direction = xsk.TransmitOnly
+	e, err := openXDP(cfg, xc)
+	if err != nil {
+		return nil, err
+	}
+	return &xdpSender{xdpEnd: e, headers: headers, length: headers.Len() + cfg.Size}, nil
+}
+
+// Reserve gives out the payload part of reserved frames.
+func (s *xdpSender) Reserve(bufs [][]byte) (int, error) {
+	n, err := s.socket.Reserve(s.frames[:len(bufs)])
+	if n == 0 && err == nil {
+		n, err = s.wait(len(bufs))
+	}
+	if err != nil {
+		return 0, err
+	}
+	for i, f := range s.frames[:n] {
+		f = f.WithLen(s.length)
+		b, err := s.area.Bytes(f)
+		if err != nil {
+			return 0, err
+		}
+		s.frames[i], bufs[i] = f, b[s.headers.Put(b, b[s.headers.Len():]):]
+	}
+	return n, nil
+}
+
+// wait waits for frames to come back from the kernel.
+func (s *xdpSender) wait(n int) (int, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), receiveWait)
+	defer cancel()
+	n, err := s.socket.ReserveContext(ctx, s.frames[:n])
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, xsk.ErrLost) {
+		err = nil
+	}
+	return n, err
+}
+
+// Send puts the frames into the ring and has the kernel send them, which makes
+// room in a ring that is full. What gets lost on the way is in the counters.
+func (s *xdpSender) Send(n int) (int, error) {
+	sent := 0
+	for begun := time.Now(); ; {
+		k, err := s.socket.Send(s.frames[sent:n])
+		sent += k
+		if err != nil {
+			return sent, err
+		}
+		if _, err := s.socket.Flush(); err != nil && !errors.Is(err, xsk.ErrLost) {
+			return sent, err
+		}
+		if sent == n {
+			return n, nil
+		}
+		if time.Since(begun) > sendWait {
+			return sent, fmt.Errorf("%d frames did not get into the TX ring within %v", n-sent, sendWait)
+		}
+	}
+}
+
+// Flush implements stream.Sender.
+func (s *xdpSender) Flush() (int, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), sendWait)
+	defer cancel()
+	err := s.socket.Drain(ctx)
+	if err == nil {
+		return 0, nil
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, xsk.ErrLost) {
+		err = nil
+	}
+	st, statErr := s.socket.Stats()
+	return int(st.TxUsed), errors.Join(err, statErr)
+}
+
+// Close closes the socket.
+func (s *xdpSender) Close() error { return s.socket.Close() }
