@@ -62,44 +62,43 @@ func helperPair(t *testing.T) string {
 	return line
 }
 
-// A killed process takes its namespaces and interfaces with it.
-func TestKilledProcessLeavesNothing(t *testing.T) {
-	ns := newTestNS(t)
+// startPair starts a child that plays "pair", with ns on its descriptor 3, and
+// returns the words that it says.
+func startPair(t *testing.T, ns *NS) (cmd *exec.Cmd, words []string) {
+	t.Helper()
 	nsFile := os.NewFile(uintptr(dup(t, ns.FD())), "namespace")
 	defer func() { _ = nsFile.Close() }()
-	cmd := exec.Command(os.Args[0], "-test.run=^TestHelper$", "--", "pair")
+	cmd = exec.Command(os.Args[0], "-test.run=^TestHelper$", "--", "pair")
 	cmd.ExtraFiles = []*os.File{nsFile}
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = stdin.Close() }()
+	stdin, err := cmd.StdinPipe() // kept open: the child waits for it
+	must(t, err)
+	t.Cleanup(func() { _ = stdin.Close() })
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
-	words := strings.Fields(line)
+	words = strings.Fields(line)
 	if err != nil || len(words) != 3 {
 		_ = cmd.Process.Kill()
 		rest, _ := io.ReadAll(out)
 		t.Fatalf("child said %q, %v: %s", line, err, rest)
 	}
+	return cmd, words
+}
+
+// A killed process takes its namespaces and interfaces with it.
+func TestKilledProcessLeavesNothing(t *testing.T) {
+	ns := newTestNS(t)
+	cmd, words := startPair(t, ns)
 	moved := End{NS: ns, Name: words[0]}
-	if _, err := moved.lookup(); err != nil {
-		t.Fatal(err)
-	}
+	_, err := moved.lookup()
+	must(t, err)
 	for _, name := range words[1:] {
 		if len(holders(t, name)) == 0 {
 			t.Errorf("%s of the living child is not found", name)
 		}
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Process.Kill())
 	if err := cmd.Wait(); err == nil {
 		t.Error("child ended well though it was killed")
 	}
