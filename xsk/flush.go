@@ -46,9 +46,9 @@ func (s *Socket) flush() (left int, err error) {
 			if before != after {
 				continue
 			}
-			// No progress: the completion ring is full, or the driver
-			// works at its own pace.
-			if stalls++; s.reap() == 0 || stalls > 1 {
+			// No progress: a signal, the completion ring is full, or
+			// the driver works at its own pace.
+			if stalls++; s.reap() == 0 && (o == done || stalls > 1) {
 				return int(pending), err
 			}
 		case lost:
