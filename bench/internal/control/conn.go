@@ -24,11 +24,12 @@ const (
 // A Conn carries messages over a stream. One goroutine may send while another
 // receives.
 type Conn struct {
-	c net.Conn
+	c        net.Conn
+	patience time.Duration // MessageTime but in tests
 }
 
 // NewConn returns a Conn over c, which it owns from now on.
-func NewConn(c net.Conn) *Conn { return &Conn{c: c} }
+func NewConn(c net.Conn) *Conn { return &Conn{c: c, patience: MessageTime} }
 
 // Close closes the stream and ends a Receive that waits.
 func (c *Conn) Close() error { return c.c.Close() }
@@ -39,7 +40,7 @@ func (c *Conn) Send(m Message) error {
 	if err != nil {
 		return err
 	}
-	if err := c.c.SetWriteDeadline(time.Now().Add(MessageTime)); err != nil {
+	if err := c.c.SetWriteDeadline(time.Now().Add(c.patience)); err != nil {
 		return fmt.Errorf("control: send %s: %w", m.Type, err)
 	}
 	if _, err := c.c.Write(text); err != nil {
@@ -62,7 +63,7 @@ func (c *Conn) Receive(deadline time.Time) (Message, error) {
 		}
 		return Message{}, fmt.Errorf("control: receive: %w", err)
 	}
-	if err := c.c.SetReadDeadline(time.Now().Add(MessageTime)); err != nil {
+	if err := c.c.SetReadDeadline(time.Now().Add(c.patience)); err != nil {
 		return Message{}, fmt.Errorf("control: receive: %w", err)
 	}
 	return decode(head, c.c)

@@ -57,7 +57,6 @@ func Transmit(ctx context.Context, s Sender, gen Generator, batch int, duration 
 		seq   uint64
 		due   uint64 // number at which to look at the clock again
 		start = time.Now()
-		out   Sent
 	)
 	for !stop.Load() {
 		n, err := s.Reserve(bufs)
@@ -79,10 +78,10 @@ func Transmit(ctx context.Context, s Sender, gen Generator, batch int, duration 
 			}
 		}
 	}
-	out.Datagrams, out.Elapsed = seq, time.Since(start)
+	sent := Sent{Datagrams: seq, Elapsed: time.Since(start)}
 	left, err := s.Flush()
-	out.Left = uint64(left)
-	return out, err
+	sent.Left = uint64(left)
+	return sent, err
 }
 
 // How long a receiver goes on after it was told that the sender is done.
@@ -107,13 +106,17 @@ func Collect(ctx context.Context, r Receiver, check *Checker, batch int) (time.D
 	// an end of its own.
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainMost)
 	defer cancel()
-	for quiet := time.Now(); drain.Err() == nil && time.Since(quiet) < quietFor; {
+	for heard := time.Now(); drain.Err() == nil; {
 		n, err := c.receive(drain)
 		if err != nil {
 			return c.span(), err
 		}
+		// Only an empty look can end it: we may have been kept from looking
+		// for longer than that.
 		if n > 0 {
-			quiet = time.Now()
+			heard = time.Now()
+		} else if time.Since(heard) > quietFor {
+			break
 		}
 	}
 	return c.span(), nil

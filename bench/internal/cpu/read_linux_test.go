@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+
+package cpu
+
+import (
+	"bytes"
+	"os"
+	"runtime"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// readIdle reads the sum of idle and iowait, and of the eight columns, in a way
+// of its own.
+func readIdle(t *testing.T) (idle, total uint64) {
+	t.Helper()
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, _, _ := bytes.Cut(text, []byte("\n"))
+	for i, f := range bytes.Fields(line)[1:9] {
+		v, err := strconv.ParseUint(string(f), 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += v
+		if i == 3 || i == 4 {
+			idle += v
+		}
+	}
+	return idle, total
+}
+
+// TestMachine compares a window of this package with the same window read
+// independently just before and after: it must lie between them.
+func TestMachine(t *testing.T) {
+	idle0, total0 := readIdle(t)
+	before, err := Machine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for begun := time.Now(); time.Since(begun) < 100*time.Millisecond; {
+	}
+	after, err := Machine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	idle1, total1 := readIdle(t)
+	used := after.Since(before)
+	// The idle columns may go back by a tick, the others never do.
+	outer := int64(total1-total0) - int64(idle1-idle0)
+	if used.Busy() == 0 || int64(used.Busy()) > outer {
+		t.Errorf("busy %d of %d ticks; read around it: %d of %d", used.Busy(), used.Total(), outer, total1-total0)
+	}
+	if used.CPUs < runtime.NumCPU() {
+		t.Errorf("%d processors, the runtime sees %d", used.CPUs, runtime.NumCPU())
+	}
+}
+
+func TestProcess(t *testing.T) {
+	u0, s0, err := Process()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for begun := time.Now(); time.Since(begun) < 50*time.Millisecond; {
+	}
+	u1, s1, err := Process()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if used := u1 + s1 - u0 - s0; used < 5*time.Millisecond {
+		t.Errorf("50 ms of spinning used %v", used)
+	}
+}
+
+// TestPinThread runs on a thread that it throws away.
+func TestPinThread(t *testing.T) {
+	done := make(chan error)
+	var before, after []int
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread stays pinned
+		var err error
+		if before, err = Allowed(); err == nil {
+			if err = PinThread(before[len(before)-1]); err == nil {
+				after, err = Allowed()
+			}
+		}
+		done <- err
+	}()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if len(after) != 1 || after[0] != before[len(before)-1] {
+		t.Errorf("allowed on %v, pinned to the last, allowed on %v", before, after)
+	}
+}
