@@ -116,11 +116,11 @@ func (c *climber) climb(list []rung) (attachment, error) {
 		}
 		switch {
 		case errors.Is(err, unix.EBUSY), errors.Is(err, unix.EEXIST):
-			// Somebody attached between our look and our try.
+			// Somebody attached between our look and our try; or the driver is busy
+			// with something else, and generic mode may still do.
 			if foreign := c.device.refuseForeign(false); foreign != nil {
 				return nil, foreign
 			}
-			return nil, fmt.Errorf("bpf: attach %s: %w", c.device, err)
 		case errors.Is(err, unix.EPERM):
 			return nil, explainPermission("attach "+c.device.String(), err, unix.CAP_NET_ADMIN)
 		case errors.Is(err, unix.ENODEV):

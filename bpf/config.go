@@ -60,7 +60,8 @@ type Config struct {
 
 	// Replace removes a program that somebody else attached by netlink, instead
 	// of returning ErrForeignProgram. If ours cannot be attached then, theirs is
-	// put back. A program on another process's BPF link cannot be replaced.
+	// put back. A program on another process's BPF link cannot be replaced. This
+	// takes CAP_SYS_ADMIN.
 	Replace bool
 }
 

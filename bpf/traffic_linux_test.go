@@ -95,6 +95,13 @@ func listen(t *testing.T, end *testnet.End, addr netip.AddrPort) *receiver {
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.run(t)
+	return r
+}
+
+// run counts until the test ends.
+func (r *receiver) run(t *testing.T) {
+	t.Helper()
 	if err := r.SetReadBuffer(4 << 20); err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +119,6 @@ func listen(t *testing.T, end *testnet.End, addr netip.AddrPort) *receiver {
 		_ = r.Close()
 		<-r.done
 	})
-	return r
 }
 
 // dial makes a connected UDP socket inside the end's namespace.
@@ -341,13 +347,7 @@ func unreachable(c *net.UDPConn) error {
 func TestKernelTakesTheSame(t *testing.T) {
 	testnet.Leaks(t)
 	pair := testnet.TestPair(t, testnet.Config{IPv6: true})
-	mine := target
-	mine.MAC = [6]byte(pair.B.MAC)
-	raw, err := testnet.OpenRaw(pair.A)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = raw.Close() })
+	mine, raw := mineOn(t, pair)
 	var list []Filter
 	kernels := map[netip.Addr]*receiver{}
 	for _, ip := range []netip.Addr{pair.B.IP4, pair.B.IP6} {

@@ -18,9 +18,7 @@ type Case struct {
 func (t Target) Cases() []Case {
 	var list []Case
 	add := func(name string, base Frame, change func(f *Frame)) {
-		f := base.clone()
-		change(&f)
-		list = append(list, Case{name, f})
+		list = append(list, Case{name, base.With(change)})
 	}
 	for _, family := range []int{4, 6} {
 		base := t.UDP4([]byte("payload"))
@@ -133,7 +131,8 @@ func (t Target) ipv6(add adder) {
 	add("IPv6 mapped IPv4", base, func(f *Frame) { f.IP6.Dst = netip.AddrFrom16(t.IP4.As16()) })
 }
 
-func (f Frame) clone() Frame {
+// With gives a changed copy; f stays as it is.
+func (f Frame) With(change func(f *Frame)) Frame {
 	if f.IP4 != nil {
 		ip := *f.IP4
 		f.IP4 = &ip
@@ -146,5 +145,6 @@ func (f Frame) clone() Frame {
 		u := *f.UDP
 		f.UDP = &u
 	}
+	change(&f)
 	return f
 }
