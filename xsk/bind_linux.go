@@ -167,9 +167,14 @@ func (o *opening) mapPair(off unix.XDPMmapOffsets) error {
 	if err != nil {
 		return err
 	}
-	closePool := func() error { return nil }
-	if own {
-		closePool = pool.Close
+	closePool := func() error {
+		if !own {
+			return nil
+		}
+		if err := pool.Close(); !o.s.own {
+			return err
+		}
+		return nil // an area of the socket's own says it itself
 	}
 	fill, fillMem, err := mapRing[uint64](fd, unix.XDP_UMEM_PGOFF_FILL_RING, off.Fr, c.FillSize)
 	if err != nil {
