@@ -236,14 +236,19 @@ func (o *opening) bind() error {
 	return nil
 }
 
+// errQueueNumber is a queue that does not exist, whatever the mode.
+var errQueueNumber = errors.New("no such queue")
+
 // explainBind adds what the errno of bind means (xsk_bind and xp_assign_dev in
 // net/xdp).
 func (o *opening) explainBind(err error) error {
 	info := &o.s.info
 	switch {
+	case errors.Is(err, unix.EBUSY):
+		return fmt.Errorf("%w; close it, or choose another queue: %w", ErrQueueBusy, err)
 	case errors.Is(err, unix.EINVAL):
 		if n := queueCount(info.Interface); n > 0 && info.Queue >= n {
-			return fmt.Errorf("queue %d of %d (they count from 0; ethtool -L changes their number): %w", info.Queue, n, err)
+			return fmt.Errorf("%w: %d of %d (they count from 0; ethtool -L changes their number): %w", errQueueNumber, info.Queue, n, err)
 		}
 		if o.s.cfg.MultiBuffer {
 			return fmt.Errorf("multi-buffer needs Linux 6.6; or the queue does not exist: %w", err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/xdpath/xdpath/internal/ring"
+	"github.com/xdpath/xdpath/internal/wait"
 	"github.com/xdpath/xdpath/umem"
 )
 
@@ -57,12 +58,12 @@ const (
 	// Adaptive spins a little and then blocks when little comes in; under
 	// load it sleeps by the clock for a fraction of what the ring can hold,
 	// so that the sender's CPU never pays for waking the receiver.
-	Adaptive Wait = iota
+	Adaptive = Wait(wait.Adaptive)
 	// Block sleeps in the kernel at once. Idle or not, it costs a wakeup,
 	// paid by the CPU that delivers, for each batch.
-	Block
+	Block = Wait(wait.Block)
 	// Busy never sleeps: one CPU at 100 %, and the lowest latency.
-	Busy
+	Busy = Wait(wait.Busy)
 )
 
 func (w Wait) String() string {
@@ -194,8 +195,8 @@ func (c Config) validate() error {
 	case c.Index < 0:
 		bad("Index %d: must be positive", c.Index)
 	}
-	if c.Queue < 0 {
-		bad("Queue %d: must not be negative", c.Queue)
+	if c.Queue < 0 || c.Queue > maxQueue {
+		bad("Queue %d: must be from 0 to %d", c.Queue, maxQueue)
 	}
 	for _, r := range []struct {
 		name string
@@ -246,6 +247,11 @@ func (c Config) validateMemory() (errs []error) {
 	}
 	return errs
 }
+
+// maxQueue is the highest queue number that the kernel can tell apart: beyond 16
+// bits it would take another queue, the number modulo 65536, without a word
+// (xp_assign_dev, net/xdp/xsk_buff_pool.c).
+const maxQueue = 1<<16 - 1
 
 // maxName is the longest name of an interface: IFNAMSIZ less the final zero.
 const maxName = 15

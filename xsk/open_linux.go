@@ -41,7 +41,8 @@ func Open(cfg Config) (*Socket, error) {
 		RxSize: cfg.RxSize, TxSize: cfg.TxSize, FillSize: cfg.FillSize, CompletionSize: cfg.CompletionSize,
 	}
 	s.SetMTU(link.MTU)
-	s.pace = wait.Pacer{MaxSpin: cfg.Spin, Room: int(cfg.RxSize)}
+	s.rxWait.Mode = wait.Mode(cfg.Wait)
+	s.rxWait.Pacer = wait.Pacer{MaxSpin: cfg.Spin, Room: int(cfg.RxSize)}
 	if err := s.openMemory(); err != nil {
 		return nil, err
 	}
@@ -131,7 +132,7 @@ func (s *Socket) openBest() error {
 // unsupported tells whether a refusal of zero-copy leaves hope for copy: any but
 // those that have nothing to do with the mode.
 func unsupported(err error) bool {
-	for _, other := range []error{unix.EBUSY, unix.EPERM, unix.EACCES, unix.ENODEV, unix.ENXIO, unix.ENETDOWN, unix.ENOBUFS, unix.EAFNOSUPPORT, unix.EMFILE, unix.ENFILE} {
+	for _, other := range []error{errQueueNumber, unix.EBUSY, unix.EPERM, unix.EACCES, unix.ENODEV, unix.ENXIO, unix.ENETDOWN, unix.ENOBUFS, unix.EAFNOSUPPORT, unix.EMFILE, unix.ENFILE} {
 		if errors.Is(err, other) {
 			return false
 		}
@@ -162,7 +163,7 @@ func (s *Socket) openPatiently(mode Mode) error {
 			return err
 		}
 		if time.Now().After(end) {
-			return s.errorf("bind", fmt.Errorf("%w (%v): close it, or choose another queue: %w", ErrQueueBusy, mode, err))
+			return err
 		}
 	}
 }
