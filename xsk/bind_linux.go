@@ -5,6 +5,7 @@ package xsk
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 
 	"github.com/xdpath/xdpath/internal/ring"
@@ -81,12 +82,17 @@ func (o *opening) register(mem []byte) error {
 // lockedError says what ENOBUFS means here: xdp_umem_account_pages
 // (net/xdp/xdp_umem.c) charges the memory to the user's locked pages.
 func lockedError(bytes int, err error) error {
+	return fmt.Errorf("%d bytes exceed the locked-memory limit of %d bytes for all of this user's (raise it with ulimit -l or LimitMEMLOCK=, grant CAP_IPC_LOCK, or use fewer frames): %w",
+		bytes, lockLimit(), err)
+}
+
+// lockLimit is how many bytes the user may lock, or no limit if it cannot be told.
+func lockLimit() uint64 {
 	var lim unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_MEMLOCK, &lim) != nil {
-		return fmt.Errorf("%d bytes exceed the locked-memory limit: %w", bytes, err)
+		return math.MaxUint64
 	}
-	return fmt.Errorf("%d bytes exceed the locked-memory limit of %d bytes for all of this user's (raise it with ulimit -l or LimitMEMLOCK=, grant CAP_IPC_LOCK, or use fewer frames): %w",
-		bytes, lim.Cur, err)
+	return lim.Cur
 }
 
 // sharesQueue tells whether fill and completion ring are those of another socket.

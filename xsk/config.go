@@ -125,8 +125,9 @@ type Config struct {
 	// TxSize; kernels before 6.17 have 32 whatever is asked.
 	TxBudget int
 
-	// BusyWait bounds the wait for a queue whose last owner has just closed.
-	// Default 500 ms; negative: do not wait.
+	// BusyWait bounds the wait for a queue whose last owner has just closed,
+	// and for memory of a closed socket that the kernel still counts as
+	// locked. Default 500 ms; negative: do not wait.
 	BusyWait time.Duration
 	// Linger bounds the wait of Close for frames in transmission. Default
 	// 100 ms; negative: do not wait.

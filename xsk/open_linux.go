@@ -20,7 +20,8 @@ import (
 //
 // With Config.Mode Best, zero-copy is tried first and copy next, each with a
 // fresh socket; Info has what came of it. A queue whose last socket was closed a
-// moment ago is waited for (Config.BusyWait): busy is not unsupported.
+// moment ago is waited for, and likewise memory that still counts as locked
+// (Config.BusyWait): busy is not unsupported.
 //
 // Errors name step, interface, queue and what to do. ErrNoInterface (ENODEV),
 // ErrLinkDown (ENETDOWN), ErrQueueBusy (EBUSY), EPERM without CAP_NET_RAW,
@@ -153,19 +154,24 @@ func (s *Socket) policy() error {
 	return s.errorf("open", fmt.Errorf("%v asked, but sockets that share an area have the mode of its first, %v: %w", want, got, unix.EOPNOTSUPP))
 }
 
-// openPatiently opens in one mode, waiting for a queue that is still being given
-// up by its last owner.
+// openPatiently opens in one mode, waiting for a queue or for locked memory that
+// are still being given up by a socket that was closed.
 func (s *Socket) openPatiently(mode Mode) error {
 	const pause = 5 * time.Millisecond
 	for end := time.Now().Add(s.cfg.BusyWait); ; time.Sleep(pause) {
 		err := s.openOnce(mode)
-		if !errors.Is(err, unix.EBUSY) {
-			return err
-		}
-		if time.Now().After(end) {
+		if err == nil || !s.passing(err) || time.Now().After(end) {
 			return err
 		}
 	}
+}
+
+// passing tells whether an error may pass by itself. The kernel gives up a
+// queue, and stops to count an area as locked, some time after the socket was
+// closed, from a work queue (xp_put_pool, net/xdp/xsk_buff_pool.c): that of a
+// first attempt in zero-copy mode too.
+func (s *Socket) passing(err error) bool {
+	return errors.Is(err, unix.EBUSY) || errors.Is(err, unix.ENOBUFS) && uint64(s.info.Locked) <= lockLimit()
 }
 
 // openOnce makes a fresh socket and everything on it, in one mode.

@@ -57,7 +57,7 @@ func (s *Socket) receive(frames []umem.Frame) (int, error) {
 	s.rxN.frames += uint64(good)
 	s.rxN.packets += packets
 	s.rxN.bytes += bytes
-	s.pace.Got(good)
+	s.rxWait.Got(good)
 	return good, nil
 }
 

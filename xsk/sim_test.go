@@ -93,7 +93,8 @@ func newSim(t testing.TB, c simConfig) (*Socket, *sim) {
 	s := &Socket{cfg: Config{Wait: c.wait, Linger: defaultLinger}.withDefaults(), area: area, os: k, txPool: txPool, own: true}
 	s.info = Info{Interface: "sim0", Mode: Copy, TxBudget: c.budget, MultiBuffer: c.multi}
 	s.SetMTU(9000)
-	s.pace = wait.Pacer{MaxSpin: defaultSpin, Room: int(c.rx)}
+	s.rxWait.Mode = wait.Mode(c.wait)
+	s.rxWait.Pacer = wait.Pacer{MaxSpin: defaultSpin, Room: int(c.rx)}
 	rc, tp := ring.NewConsumer(rx), ring.NewProducer(tx)
 	fp, dc := ring.NewProducer(fill), ring.NewConsumer(done)
 	s.rx, s.tx = &rc, &tp

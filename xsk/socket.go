@@ -17,19 +17,19 @@ import (
 // lock and sending another, each once a batch: one receiver and one sender never
 // wait for each other. Close may be called from anywhere and ends every wait.
 type Socket struct {
-	cfg            Config
-	info           Info
-	area           *umem.Area
-	own            bool // the area is closed with the socket
-	made           bool // txPool is closed with the socket
-	rings          *pair
-	os             kernel
-	rxWait, txWait wait.Set
-	mtu            atomic.Int64 // bytes of network packet that the interface takes
+	cfg    Config
+	info   Info
+	area   *umem.Area
+	own    bool // the area is closed with the socket
+	made   bool // txPool is closed with the socket
+	rings  *pair
+	os     kernel
+	rxWait wait.Waiter
+	txWait wait.Set
+	mtu    atomic.Int64 // bytes of network packet that the interface takes
 
 	rxMu sync.Mutex // guards what follows
 	rx   *ring.Consumer[desc]
-	pace wait.Pacer
 	rxN  rxCounters
 
 	txMu   sync.Mutex // guards what follows
@@ -58,7 +58,7 @@ type kernelStats struct {
 }
 
 // rxCounters and txCounters are written under the lock of their side.
-type rxCounters struct{ frames, packets, bytes, wakeups, sleeps, naps, invalid uint64 }
+type rxCounters struct{ frames, packets, bytes, wakeups, invalid uint64 }
 type txCounters struct{ frames, packets, bytes, wakeups, lost uint64 }
 
 // Area is the memory that the socket's frames are from.

@@ -25,7 +25,9 @@ func (s *Socket) Stats() (Stats, error) {
 	r := s.rxN
 	s.rxMu.Unlock()
 	st.RxFrames, st.RxPackets, st.RxBytes = r.frames, r.packets, r.bytes
-	st.RxWakeups, st.Sleeps, st.Naps, st.Invalid = r.wakeups, r.sleeps, r.naps, r.invalid
+	st.RxWakeups, st.Invalid = r.wakeups, r.invalid
+	waits := s.rxWait.Stats()
+	st.Sleeps, st.Naps = waits.Sleeps, waits.Naps
 
 	s.txMu.Lock()
 	if s.tx != nil && !s.closed.Load() {

@@ -4,15 +4,10 @@ package xsk
 
 import (
 	"context"
-	"runtime"
 	"time"
 
-	"github.com/xdpath/xdpath/internal/wait"
 	"github.com/xdpath/xdpath/umem"
 )
-
-// epoch is what the pacer's times count from.
-var epoch = time.Now()
 
 // SetReceiveDeadline sets when ReceiveContext gives up with
 // os.ErrDeadlineExceeded, pending calls included. The zero time is never.
@@ -28,95 +23,45 @@ func (s *Socket) SetSendDeadline(t time.Time) { s.txWait.SetDeadline(t) }
 // Errors: those of Receive; os.ErrDeadlineExceeded; the context's.
 func (s *Socket) ReceiveContext(ctx context.Context, frames []umem.Frame) (int, error) {
 	for {
-		s.rxMu.Lock()
-		n, err := s.receive(frames)
+		n, err := s.Receive(frames)
 		if n > 0 || err != nil || len(frames) == 0 {
-			s.rxMu.Unlock()
 			return n, err
 		}
-		plan := s.plan()
-		s.rxMu.Unlock()
-		if err := s.pause(ctx, plan); err != nil {
+		if err := s.rxWait.Wait(ctx, (*source)(s)); err != nil {
 			return 0, s.errorf("receive", err)
 		}
 	}
 }
 
-// plan says how to wait now. The receive lock is held.
-func (s *Socket) plan() wait.Plan {
-	switch s.cfg.Wait {
-	case Block:
-		return wait.Plan{}
-	case Busy:
-		return wait.Plan{Spin: wait.Forever}
-	}
-	plan := s.pace.Next(time.Since(epoch))
-	if plan.Nap > 0 {
-		s.rxN.naps++
-	}
-	return plan
+// source is the socket as what a receiver waits for. The rings of a closed
+// socket are gone, so each look takes the lock.
+type source Socket
+
+func (s *source) Ready() bool {
+	s.rxMu.Lock()
+	defer s.rxMu.Unlock()
+	return s.closed.Load() || s.rx.Len() > 0
 }
 
-// pause carries the plan out; nil means to look at the ring again.
-func (s *Socket) pause(ctx context.Context, plan wait.Plan) error {
-	if plan.Nap > 0 {
-		return s.rxWait.Sleep(ctx, plan.Nap)
-	}
-	if plan.Spin > 0 {
-		if found, err := s.spin(ctx, plan.Spin); found || err != nil {
-			return err
-		}
+// Poke runs the queue's NAPI on this CPU, where busy polling is on.
+func (s *source) Poke() {
+	if !s.info.BusyPoll {
+		return
 	}
 	s.rxMu.Lock()
-	if s.closed.Load() {
-		s.rxMu.Unlock()
-		return s.rxWait.Sleep(ctx, 0)
+	defer s.rxMu.Unlock()
+	if !s.closed.Load() {
+		(*Socket)(s).wakeFill()
 	}
-	s.rxN.sleeps++
-	s.pace.Sleeps(time.Since(epoch))
-	fd := s.os.poller()
-	s.rxMu.Unlock()
-	return s.rxWait.Sleep(ctx, wait.Forever, fd)
 }
 
-const (
-	// looks is how many looks at the clock lie between two at the ring: a
-	// spinning consumer must not keep the producer's cache line to itself.
-	looks = 8
-	// checks is how many looks at the ring lie between two at what else may
-	// end a spin.
-	checks = 64
-)
-
-// spin looks at the RX ring again and again for up to limit. The rings of a
-// closed socket are gone, so each look takes the lock.
-func (s *Socket) spin(ctx context.Context, limit time.Duration) (found bool, err error) {
-	start := time.Since(epoch)
-	for i := 1; ; i++ {
-		var took time.Duration
-		for range looks {
-			took = time.Since(epoch) - start
-		}
-		s.rxMu.Lock()
-		found = s.closed.Load() || s.rx.Len() > 0
-		if found || took >= limit {
-			s.pace.Spun(found, took)
-			s.rxMu.Unlock()
-			return found, nil
-		}
-		if s.cfg.Wait == Busy && s.info.BusyPoll {
-			s.wakeFill() // runs the queue's NAPI on this CPU
-		}
-		s.rxMu.Unlock()
-		if i%checks == 0 {
-			if err := s.rxWait.Ended(ctx); err != nil {
-				return false, err
-			}
-			if limit == wait.Forever {
-				runtime.Gosched() // others may share the CPU
-			}
-		}
+func (s *source) Descriptors(fds []int) []int {
+	s.rxMu.Lock()
+	defer s.rxMu.Unlock()
+	if s.closed.Load() {
+		return fds
 	}
+	return append(fds, s.os.poller())
 }
 
 const (

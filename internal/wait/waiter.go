@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+
+package wait
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// Mode is how a Waiter waits.
+type Mode int
+
+const (
+	Adaptive Mode = iota // as a Pacer plans
+	Block                // asleep in the kernel at once
+	Busy                 // never asleep
+)
+
+// Source is what a wait is for.
+type Source interface {
+	// Ready tells whether it is worth while to try again: something is
+	// there, or nothing will ever come.
+	Ready() bool
+	// Poke is called between looks of a busy wait, for what must be driven.
+	Poke()
+	// Descriptors appends the descriptors to sleep on. None: try again.
+	Descriptors(fds []int) []int
+}
+
+// Waiter is the waits of one kind on one object, and how they are done. The
+// fields are set before its first use; its methods may be called by any number
+// of goroutines at once.
+type Waiter struct {
+	Set
+	Mode Mode
+
+	mu    sync.Mutex // guards what follows
+	Pacer Pacer
+	stats WaitStats
+}
+
+// WaitStats counts waits.
+type WaitStats struct {
+	Sleeps uint64 // in the kernel
+	Naps   uint64 // by the clock
+}
+
+// Got notes that n frames were received.
+func (w *Waiter) Got(n int) {
+	if w.Mode == Adaptive {
+		w.mu.Lock()
+		w.Pacer.Got(n)
+		w.mu.Unlock()
+	}
+}
+
+// Stats counts the waits so far.
+func (w *Waiter) Stats() WaitStats {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stats
+}
+
+// Wait returns nil when it is worth while to look at src again. Errors are those
+// of [Set.Sleep].
+func (w *Waiter) Wait(ctx context.Context, src Source) error {
+	plan := w.plan()
+	if plan.Nap > 0 {
+		return w.Sleep(ctx, plan.Nap)
+	}
+	if plan.Spin > 0 {
+		if found, err := w.spin(ctx, src, plan.Spin); found || err != nil {
+			return err
+		}
+	}
+	var buf [8]int
+	fds := src.Descriptors(buf[:0])
+	if len(fds) == 0 {
+		return w.Sleep(ctx, 0)
+	}
+	w.mu.Lock()
+	w.stats.Sleeps++
+	w.Pacer.Sleeps(time.Since(epoch))
+	w.mu.Unlock()
+	return w.Sleep(ctx, Forever, fds...)
+}
+
+func (w *Waiter) plan() Plan {
+	switch w.Mode {
+	case Block:
+		return Plan{}
+	case Busy:
+		return Plan{Spin: Forever}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	plan := w.Pacer.Next(time.Since(epoch))
+	if plan.Nap > 0 {
+		w.stats.Naps++
+	}
+	return plan
+}
+
+const (
+	// looks is how many looks at the clock lie between two at the source: a
+	// spinning consumer must not keep the producer's cache line to itself.
+	looks = 8
+	// checks is how many looks at the source lie between two at what else
+	// may end a spin.
+	checks = 64
+)
+
+// spin looks at the source again and again for up to limit.
+func (w *Waiter) spin(ctx context.Context, src Source, limit time.Duration) (found bool, err error) {
+	start := time.Since(epoch)
+	for i := 1; ; i++ {
+		var took time.Duration
+		for range looks {
+			took = time.Since(epoch) - start
+		}
+		if found = src.Ready(); found || took >= limit {
+			w.mu.Lock()
+			w.Pacer.Spun(found, took)
+			w.mu.Unlock()
+			return found, nil
+		}
+		if limit == Forever {
+			src.Poke()
+		}
+		if i%checks == 0 {
+			if err := w.Ended(ctx); err != nil {
+				return false, err
+			}
+			if limit == Forever {
+				runtime.Gosched() // others may share the CPU
+			}
+		}
+	}
+}
