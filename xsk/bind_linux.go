@@ -82,7 +82,7 @@ func (o *opening) register(mem []byte) error {
 // lockedError says what ENOBUFS means here: xdp_umem_account_pages
 // (net/xdp/xdp_umem.c) charges the memory to the user's locked pages.
 func lockedError(bytes int, err error) error {
-	return fmt.Errorf("%d bytes exceed the locked-memory limit of %d bytes for all of this user's (raise it with ulimit -l or LimitMEMLOCK=, grant CAP_IPC_LOCK, or use fewer frames): %w",
+	return fmt.Errorf("locking %d bytes exceeds the locked-memory limit, %d bytes for all of this user's (raise it with ulimit -l or LimitMEMLOCK=, grant CAP_IPC_LOCK, or use fewer frames): %w",
 		bytes, lockLimit(), err)
 }
 

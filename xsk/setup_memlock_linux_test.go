@@ -24,7 +24,7 @@ const mib = 1 << 20
 
 // areaOf is a configuration whose area has n bytes.
 func areaOf(name string, n int) Config {
-	return Config{Interface: name, RxSize: 64, TxSize: 64, RxFrames: n/2048 - 64, TxFrames: 64}
+	return Config{Interface: name, RxSize: 256, TxSize: 64, RxFrames: n/2048 - 64, TxFrames: 64}
 }
 
 // Cases 10 and 53: the locked-memory limit is told as that, with what was wanted
@@ -124,7 +124,7 @@ func playSecond(t *testing.T, args []string) {
 func playRounds(t *testing.T, args []string) {
 	testnet.Leaks(t)
 	limit := limitMemory(t, args[1])
-	for round := range 50 {
+	for round := range 30 {
 		s, err := Open(areaOf(args[0], limit))
 		if err != nil {
 			t.Fatalf("round %d: %v", round, err)
