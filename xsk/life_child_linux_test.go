@@ -146,6 +146,7 @@ var parts = map[string]func(*testing.T, []string){
 	"hold":    playHold,
 	"rights":  playRights,
 	"limits":  playLimits,
+	"files":   playFiles,
 	"memlock": playMemlock,
 	"second":  playSecond,
 	"rounds":  playRounds,

@@ -71,16 +71,27 @@ func lookup(cfg Config) (*net.Interface, error) {
 		name = fmt.Sprintf("index %d", cfg.Index)
 	}
 	switch {
-	case err != nil && (errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES)):
-		return nil, fmt.Errorf("xsk: look up interface %s: netlink is refused, by a sandbox perhaps (allow AF_NETLINK): %w", name, err)
 	case err != nil:
-		return nil, fmt.Errorf("xsk: look up interface %s: %w in this network namespace: %w (%v)", name, ErrNoInterface, unix.ENODEV, err)
+		return nil, fmt.Errorf("xsk: look up interface %s: %w", name, explainLookup(err))
 	case cfg.Index != 0 && link.Index != cfg.Index:
-		return nil, fmt.Errorf("xsk: look up interface %s: it has index %d, not %d: %w", name, link.Index, cfg.Index, ErrNoInterface)
+		return nil, fmt.Errorf("xsk: look up interface %s: it has index %d, not %d: %w: %w", name, link.Index, cfg.Index, ErrNoInterface, unix.ENODEV)
 	case link.Flags&net.FlagUp == 0:
 		return nil, fmt.Errorf("xsk: interface %s: %w; set it up (ip link set %s up): %w", link.Name, ErrLinkDown, link.Name, unix.ENETDOWN)
 	}
 	return link, nil
+}
+
+// explainLookup tells an interface that is not there from a kernel that was not
+// asked: package net has an errno in its error only then.
+func explainLookup(err error) error {
+	var errno unix.Errno
+	switch {
+	case errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES):
+		return fmt.Errorf("netlink is refused, by a sandbox perhaps (allow AF_NETLINK): %w", err)
+	case errors.As(err, &errno):
+		return err
+	}
+	return fmt.Errorf("%w in this network namespace: %w (%v)", ErrNoInterface, unix.ENODEV, err)
 }
 
 // openMemory makes the area and the pools that the configuration leaves to us.
