@@ -99,7 +99,7 @@ func TestSetupFallback(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				p, err := attach(end, bpf.Config{}, bpf.Filter{Addr: netip.AddrPortFrom(netip.Addr{}, port)}, map[int]int{0: s.FD()})
+				p, err := attach(end, bpf.Config{}, anyPort, map[int]int{0: s.FD()})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -4,13 +4,16 @@ package xsk
 
 import (
 	"errors"
+	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/xdpath/xdpath/bpf"
 	"github.com/xdpath/xdpath/internal/nic"
+	"github.com/xdpath/xdpath/internal/packet"
 	"github.com/xdpath/xdpath/internal/testnet"
 )
 
@@ -78,6 +81,21 @@ func openRaw(t testing.TB, end testnet.End) *testnet.Raw {
 	return raw
 }
 
+// hears returns the next UDP frame that a packet socket receives; the kernels'
+// own packets, ARP say, are passed over.
+func hears(t testing.TB, raw *testnet.Raw) []byte {
+	t.Helper()
+	for end := time.Now().Add(5 * time.Second); ; {
+		b, err := raw.Receive(end)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, reason := packet.Parse(b); reason == 0 {
+			return b
+		}
+	}
+}
+
 // programs lists the XDP programs on an interface.
 func programs(t testing.TB, end testnet.End) []nic.Program {
 	t.Helper()
@@ -95,6 +113,9 @@ func programs(t testing.TB, end testnet.End) []nic.Program {
 	}
 	return l.Programs
 }
+
+// anyPort is the filter of the tests' port at any address.
+var anyPort = bpf.Filter{Addr: netip.AddrPortFrom(netip.Addr{}, port)}
 
 // attach is redirect without a test's cleanup, for those who close in an order of
 // their own.
