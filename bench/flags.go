@@ -27,6 +27,7 @@ const (
 	minMTU      = 68    // of IPv4
 	maxMTU      = 65535 // of a veth
 	warmup      = 200 * time.Millisecond
+	patience    = 5 * time.Second // for a link that carries nothing
 )
 
 // options is what the command line asks for.
@@ -60,9 +61,8 @@ func parseFlags(args, known []string, w io.Writer) (options, error) {
 	if fs.NArg() > 0 {
 		return o, fmt.Errorf("argument %q: bench takes flags only", fs.Arg(0))
 	}
-	// Of a long run only the start would be of no use either: a shorter warm-up
-	// than the run itself.
-	o.plan.Warmup = min(warmup, o.plan.Duration)
+	// A short run needs no longer warm-up than it lasts.
+	o.plan.Warmup, o.plan.Patience = min(warmup, o.plan.Duration), patience
 	var err, errs error
 	o.plan.Paths, err = parsePaths(*paths, known)
 	errs = errors.Join(errs, err)

@@ -45,7 +45,13 @@ func notes(opts options, out referee.Outcome) []string {
 	if b := buffers(out.Buffers); b != "" {
 		notes = append(notes, b)
 	}
-	return append(notes, out.Notes...)
+	notes = append(notes, out.Notes...)
+	for _, f := range out.Skipped {
+		if f.Run > 1 {
+			notes = append(notes, fmt.Sprintf("%s, %d bytes: run %d failed and the row shows those before it: %s", f.Path, f.Size, f.Run, f.Reason))
+		}
+	}
+	return notes
 }
 
 func list(cpus []int) string {

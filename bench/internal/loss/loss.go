@@ -11,19 +11,19 @@ type Place string
 
 // The places that the bench knows.
 const (
-	Send        Place = "send error"         // the kernel took it, then said it was lost
-	TXInvalid   Place = "tx descriptor"      // the kernel refused the descriptor
-	TXRing      Place = "left in tx ring"    // not sent when the sender's time was up
-	Truncated   Place = "truncated"          // came shorter than it was sent
-	Corrupt     Place = "corrupt"            // came with other bytes
-	RXRing      Place = "rx ring full"       // AF_XDP: the receiver was too slow
-	FillRing    Place = "fill ring empty"    // AF_XDP: no frame was free
-	RXDropped   Place = "rx dropped"         // AF_XDP: too long for a frame, or out of memory
-	Filter      Place = "passed to kernel"   // the XDP program did not take it
-	Socket      Place = "socket buffer full" // the receiver was too slow
-	DeviceTX    Place = "device tx drop"     // the sending interface dropped it
-	DeviceRX    Place = "device rx drop"     // the receiving interface dropped it
-	Unaccounted Place = "unaccounted"        // no counter knows
+	Send        Place = "send error"      // the kernel took it, then said it was lost
+	TXInvalid   Place = "tx descriptor"   // the kernel refused the descriptor
+	TXRing      Place = "left in tx ring" // not sent when the sender's time was up
+	Truncated   Place = "truncated"       // came shorter than it was sent
+	Corrupt     Place = "corrupt"         // came with other bytes
+	RXRing      Place = "rx ring full"    // AF_XDP: the receiver was too slow
+	FillRing    Place = "fill ring empty" // AF_XDP: no frame was free
+	RXDropped   Place = "rx dropped"      // AF_XDP: too long for a frame, or out of memory
+	Filter      Place = "left to kernel"  // the XDP program did not take it
+	Socket      Place = "socket buffer"   // full: the receiver was too slow
+	DeviceTX    Place = "device tx drop"  // the sending interface dropped it
+	DeviceRX    Place = "device rx drop"  // the receiving interface dropped it
+	Unaccounted Place = "unaccounted"     // no counter knows
 )
 
 // order is the order of attribution. A place that counts single datagrams of

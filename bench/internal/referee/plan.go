@@ -20,6 +20,9 @@ type Plan struct {
 	Runs     int
 	MTU      int
 	Batch    int
+	// Patience is how long a link may carry nothing, and a path fail, before
+	// the path is given up.
+	Patience time.Duration
 }
 
 // A Step is one run of one path at one size.
@@ -148,9 +151,6 @@ func (r *runner) question(step Step, role control.Role, own, other *End) control
 	}
 }
 
-// firstTraffic bounds the wait for a link that carries nothing yet.
-const firstTraffic = 5 * time.Second
-
 // warmUp runs windows that do not count, until one of them carried something.
 // Some links are dead for a while after a program was attached: that time must
 // not go into an average.
@@ -168,11 +168,12 @@ func (r *runner) warmUp(ctx context.Context, step Step, tx, rx *End) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err == nil {
-			err = fmt.Errorf("nothing of %d datagrams arrived", sent.Sent)
-		}
-		if !isAnswer(err) || time.Since(begun) > firstTraffic {
+		late := time.Since(begun) > r.plan.Patience
+		switch {
+		case err != nil && (late || !isAnswer(err)):
 			return err
+		case err == nil && late:
+			return fmt.Errorf("nothing of %d datagrams arrived", sent.Sent)
 		}
 	}
 }

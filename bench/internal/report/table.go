@@ -19,7 +19,7 @@ const Baseline = "mmsg"
 const reasonColumn = 2
 
 var header = [2][]string{
-	{"size", "path", "mode", "sent", "received", "min..max", "goodput", "lost", "where", "CPU", "demand", "times"},
+	{"size", "path", "mode", "sent", "recv", "min..max", "goodput", "lost", "where", "CPU", "demand", "times"},
 	{"byte", "", "", "Mpps", "Mpps", "Mpps", "", "%", "", "%", "µs/KB", Baseline},
 }
 
@@ -59,11 +59,24 @@ func cells(r Row, rows []Row) []string {
 	m := r.Median()
 	return []string{
 		fmt.Sprint(r.Size), r.Path, m.Mode, mpps(m.TXPPS), mpps(m.RXPPS), mpps(r.Least()) + ".." + mpps(r.Most()),
-		bitrate(m.GoodputBPS), percent(m), where(m), fmt.Sprintf("%.0f", m.CPUUtil), fmt.Sprintf("%.3f", m.ServiceDemand), ratio(m, rows),
+		bitrate(m.GoodputBPS), percent(m), where(m), fmt.Sprintf("%.0f", m.CPUUtil), digits(m.ServiceDemand), ratio(m, rows),
 	}
 }
 
-func mpps(pps float64) string { return fmt.Sprintf("%.3f", pps/1e6) }
+func mpps(pps float64) string { return digits(pps / 1e6) }
+
+// digits shows as much of a number as is worth reading, in six characters for
+// all that can be expected.
+func digits(v float64) string {
+	switch {
+	case v < 10:
+		return fmt.Sprintf("%.3f", v)
+	case v < 100:
+		return fmt.Sprintf("%.2f", v)
+	default:
+		return fmt.Sprintf("%.1f", v)
+	}
+}
 
 func bitrate(bps float64) string {
 	if bps >= 1e9 {
@@ -75,10 +88,14 @@ func bitrate(bps float64) string {
 // percent shows that something was lost even where it rounds to nothing.
 func percent(r Result) string {
 	p := r.LostPercent()
-	if p > 0 && p < 0.01 {
+	switch {
+	case p > 0 && p < 0.01:
 		return "<0.01"
+	case p < 10:
+		return fmt.Sprintf("%.2f", p)
+	default:
+		return fmt.Sprintf("%.1f", p)
 	}
-	return fmt.Sprintf("%.2f", p)
 }
 
 // where names the place of most losses.
