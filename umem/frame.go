@@ -48,3 +48,10 @@ func (f Frame) Chunk() int { return int(f.chunk) }
 func (f Frame) String() string {
 	return fmt.Sprintf("frame of chunk %d (area %d, use %d, %d bytes at %d)", f.chunk, f.area, f.gen, f.len, f.off)
 }
+
+// At returns the frame with n bytes of data that begin at off in its chunk.
+// Whether they fit is checked where the frame is used.
+func (f Frame) At(off, n int) Frame {
+	f.off, f.len = uint32(max(off, 0)), uint32(max(n, 0))
+	return f
+}

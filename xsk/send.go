@@ -64,6 +64,17 @@ func (s *Socket) reap() int {
 	return n
 }
 
+// Room returns how many frames the TX ring has room for, up to want.
+func (s *Socket) Room(want int) int {
+	s.txMu.Lock()
+	defer s.txMu.Unlock()
+	if s.closed.Load() || s.tx == nil {
+		return 0
+	}
+	n := uint32(max(min(want, int(s.tx.Size())), 0))
+	return int(min(n, s.tx.Free(n)))
+}
+
 // Send puts frames into the TX ring, reserved or received ones, and returns how
 // many the ring took. Those belong to the kernel now, and return to their pools
 // by themselves; the others stay the caller's. Fewer than len(frames) and no

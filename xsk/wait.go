@@ -27,35 +27,38 @@ func (s *Socket) ReceiveContext(ctx context.Context, frames []umem.Frame) (int, 
 		if n > 0 || err != nil || len(frames) == 0 {
 			return n, err
 		}
-		if err := s.rxWait.Wait(ctx, (*source)(s)); err != nil {
+		if err := s.rxWait.Wait(ctx, source{s}); err != nil {
 			return 0, s.errorf("receive", err)
 		}
 	}
 }
 
-// source is the socket as what a receiver waits for. The rings of a closed
-// socket are gone, so each look takes the lock.
-type source Socket
-
-func (s *source) Ready() bool {
+// Ready tells whether Receive will find something, or that the socket is closed.
+// It is for who waits for several sockets at once.
+func (s *Socket) Ready() bool {
+	// The rings of a closed socket are gone, so each look takes the lock.
 	s.rxMu.Lock()
 	defer s.rxMu.Unlock()
-	return s.closed.Load() || s.rx.Len() > 0
+	return s.closed.Load() || s.rx != nil && s.rx.Len() > 0
 }
 
-// Poke runs the queue's NAPI on this CPU, where busy polling is on.
-func (s *source) Poke() {
+// Poke runs the queue's NAPI on this CPU, where busy polling is on. It is for who
+// waits for several sockets at once without sleeping.
+func (s *Socket) Poke() {
 	if !s.info.BusyPoll {
 		return
 	}
 	s.rxMu.Lock()
 	defer s.rxMu.Unlock()
 	if !s.closed.Load() {
-		(*Socket)(s).wakeFill()
+		s.wakeFill()
 	}
 }
 
-func (s *source) Descriptors(fds []int) []int {
+// source adds to a socket what a wait.Waiter wants besides.
+type source struct{ *Socket }
+
+func (s source) Descriptors(fds []int) []int {
 	s.rxMu.Lock()
 	defer s.rxMu.Unlock()
 	if s.closed.Load() {

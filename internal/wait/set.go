@@ -24,6 +24,7 @@ type Set struct {
 	idle   []*sleeper
 	active []*sleeper
 	closed bool
+	wakes  uint64    // how often Wake was called
 	gone   sync.Cond // an active sleeper has left
 }
 
@@ -68,6 +69,21 @@ func (s *Set) left() time.Duration {
 // net.ErrClosed after Close, os.ErrDeadlineExceeded after the deadline, and the
 // context's error when ctx has ended; ctx may be nil. Signals do not end it.
 func (s *Set) Sleep(ctx context.Context, limit time.Duration, fds ...int) error {
+	return s.sleep(ctx, limit, anyWake, fds)
+}
+
+// anyWake is no number of wakes.
+const anyWake = 1<<64 - 1
+
+// woken is how often Wake was called.
+func (s *Set) woken() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.wakes
+}
+
+// sleep is Sleep that returns at once if Wake was called more often than wakes.
+func (s *Set) sleep(ctx context.Context, limit time.Duration, wakes uint64, fds []int) error {
 	if ctx != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -75,8 +91,8 @@ func (s *Set) Sleep(ctx context.Context, limit time.Duration, fds ...int) error 
 	if left <= 0 {
 		return os.ErrDeadlineExceeded
 	}
-	w, err := s.enter(ctx)
-	if err != nil {
+	w, err := s.enter(ctx, wakes)
+	if w == nil || err != nil {
 		return err
 	}
 	err = w.bell.sleep(min(limit, left), fds)
@@ -104,9 +120,11 @@ func (s *Set) Close() {
 	s.idle = nil
 }
 
-// Wake makes all pending waits return nil.
+// Wake makes all pending waits return nil, and those that a Waiter has begun and
+// that are not asleep yet.
 func (s *Set) Wake() {
 	s.mu.Lock()
+	s.wakes++
 	s.ring()
 	s.mu.Unlock()
 }
@@ -118,11 +136,15 @@ func (s *Set) ring() {
 	}
 }
 
-func (s *Set) enter(ctx context.Context) (*sleeper, error) {
+// enter registers a sleeper: none if Wake was called more often than wakes.
+func (s *Set) enter(ctx context.Context, wakes uint64) (*sleeper, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return nil, net.ErrClosed
+	}
+	if wakes != anyWake && wakes != s.wakes {
+		return nil, nil
 	}
 	var w *sleeper
 	if n := len(s.idle); n > 0 {

@@ -75,6 +75,7 @@ func (w *Waiter) Wait(ctx context.Context, src Source) error {
 			return err
 		}
 	}
+	wakes := w.woken() // before the source says that there is nothing
 	var buf [8]int
 	fds := src.Descriptors(buf[:0])
 	if len(fds) == 0 {
@@ -84,7 +85,7 @@ func (w *Waiter) Wait(ctx context.Context, src Source) error {
 	w.stats.Sleeps++
 	w.Pacer.Sleeps(time.Since(epoch))
 	w.mu.Unlock()
-	return w.Sleep(ctx, Forever, fds...)
+	return w.sleep(ctx, Forever, wakes, fds)
 }
 
 func (w *Waiter) plan() Plan {
