@@ -114,6 +114,7 @@ func next(t *testing.T, lines <-chan string) string {
 				t.Fatal("the program ended")
 			}
 			if line != probe {
+				t.Log(line)
 				return line
 			}
 		case <-giveUp:
@@ -127,7 +128,7 @@ func TestHello(t *testing.T) {
 	cmd, lines := start(t, pair.B, "-i", pair.B.Name, "-port", "6000")
 	c := dial(t, pair.A, "10.9.0.2:6000")
 	ask(t, c, lines)
-	for i := range 200 {
+	for i := range 100 {
 		if _, err := c.Write(make([]byte, 100+i)); err != nil {
 			t.Fatal(err)
 		}
