@@ -23,9 +23,10 @@ type Area struct {
 	words    []atomic.Uint64 // one a chunk, see owner.go
 	homes    []*Pool         // the pool of each chunk; nil: a region's, or nobody's yet
 
-	opening sync.Mutex   // held while a socket is opened or closed, taken before mu; guards what follows
-	socks   []int        // descriptors of the sockets that share the area, oldest first
-	unmap   func() error // nil: the caller's memory, or unmapped already
+	opening  sync.Mutex   // held while a socket is opened or closed, taken before mu; guards what follows
+	members  []Member     // the sockets that share the area, oldest first
+	withLast bool         // to be closed with the last of them
+	unmap    func() error // nil: the caller's memory, or unmapped already
 
 	mu     sync.Mutex // guards what follows
 	vacant []chunks   // ranges that no pool or region has, in order, none adjacent

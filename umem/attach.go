@@ -12,25 +12,28 @@ import (
 // still holds frames.
 var ErrFramesOut = errors.New("umem: frames are still out")
 
+// Member is a socket on an area: its descriptor, and how it is bound, which the
+// kernel makes those inherit that share its memory.
+type Member struct {
+	FD                    int
+	ZeroCopy, MultiBuffer bool
+}
+
 // Attach opens one socket on the area, for package xsk. Open gets the memory and
-// the descriptor of a bound socket that shares it, or -1 when it is the first
-// and must register the memory, and returns the new socket's descriptor. Sockets
-// of one area open one after another. An error of open is returned as it is.
-func (a *Area) Attach(open func(mem []byte, shared int) (fd int, err error)) error {
+// the sockets that are on the area, oldest first: with none it must register the
+// memory. It returns the new one. Sockets of one area open one after another. An
+// error of open is returned as it is.
+func (a *Area) Attach(open func(mem []byte, members []Member) (Member, error)) error {
 	a.opening.Lock()
 	defer a.opening.Unlock()
 	if a.gone.Load() {
 		return errClosed("open a socket")
 	}
-	shared := -1
-	if len(a.socks) > 0 {
-		shared = a.socks[0]
-	}
-	fd, err := open(a.mem, shared)
+	m, err := open(a.mem, a.members)
 	if err != nil {
 		return err
 	}
-	a.socks = append(a.socks, fd)
+	a.members = append(a.members, m)
 	return nil
 }
 
@@ -47,15 +50,33 @@ func (a *Area) Rings() uint32 {
 // descriptor that is being closed.
 func (a *Area) Detach(fd int, close func() error) error {
 	a.opening.Lock()
-	if i := slices.Index(a.socks, fd); i >= 0 {
-		a.socks = slices.Delete(a.socks, i, i+1)
-	}
+	a.members = slices.DeleteFunc(a.members, func(m Member) bool { return m.FD == fd })
 	err := close()
 	a.opening.Unlock()
 	if a.gone.Load() {
 		a.release()
 	}
 	return err
+}
+
+// CloseWithLast makes the area one that is closed with the last socket on it, see
+// [Area.CloseUnused]: that of a socket which made it for itself.
+func (a *Area) CloseWithLast() {
+	a.opening.Lock()
+	defer a.opening.Unlock()
+	a.withLast = true
+}
+
+// CloseUnused closes an area that was to be closed with its last socket, if no
+// socket is left on it, and does nothing else.
+func (a *Area) CloseUnused() error {
+	a.opening.Lock()
+	unused := a.withLast && len(a.members) == 0
+	a.opening.Unlock()
+	if !unused {
+		return nil
+	}
+	return a.Close()
 }
 
 // Close gives the area up: nothing can be opened on it or reserved from it any
@@ -68,17 +89,24 @@ func (a *Area) Detach(fd int, close func() error) error {
 func (a *Area) Close() error {
 	a.mu.Lock()
 	a.closed = true
+	pools := a.pools
 	a.mu.Unlock()
 	a.gone.Store(true)
+	for _, p := range pools {
+		// It takes the pool's lock: who was just reserving frames has done so
+		// then. They are seen to be out, and their memory stays.
+		p.Closed()
+	}
 	return a.release()
 }
 
 // release unmaps a closed area when nobody needs it any more.
 func (a *Area) release() error {
-	s := a.Snapshot()
 	a.opening.Lock()
 	defer a.opening.Unlock()
-	if n := len(a.socks); n > 0 || s.Out() > 0 {
+	// Looked at under the lock: without a socket, nothing is received any more.
+	s := a.Snapshot()
+	if n := len(a.members); n > 0 || s.Out() > 0 {
 		return fmt.Errorf("%w: %d frames and %d sockets; the memory is unmapped when they have returned", ErrFramesOut, s.Out(), n)
 	}
 	if a.unmap == nil {

@@ -9,14 +9,18 @@ import "fmt"
 // operation that it names, or the kernel and the words disagree.
 //
 // Rings is the number of the pair of fill and completion rings that a chunk goes
-// into or comes from, as given by [Area.Attach].
+// into or comes from, as given by [Area.Rings].
 
 // ToFill takes chunks from the pool, as many as there are for the addresses of
-// the two spans of a fill ring, writes these, and returns how many.
+// the two spans of a fill ring, writes these, and returns how many. A closed pool
+// has none.
 func (p *Pool) ToFill(rings uint32, a, b []uint64) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := min(len(a)+len(b), len(p.free))
+	if p.closed {
+		n = 0
+	}
 	for i := range n {
 		c := p.pop()
 		gen := word(p.area.words[c].Load()).gen()

@@ -72,18 +72,23 @@ func (p *Pool) Free() int {
 	return len(p.free)
 }
 
+// Closed tells whether the pool or its area was closed: Get will give no frame
+// any more.
+func (p *Pool) Closed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.closed || p.area.gone.Load()
+}
+
 // Get reserves up to len(frames) chunks for the caller to write and returns how
 // many. A reserved frame has no data yet and begins after the area's headroom:
 // room for headers in front, see [Area.Shift]. It is the caller's until it is
 // given back with [Area.Put] or sent. On a closed area there is none.
 func (p *Pool) Get(frames []Frame) int {
-	if p.area.gone.Load() {
-		return 0
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := min(len(frames), len(p.free))
-	if p.closed {
+	if p.closed || p.area.gone.Load() { // asked under the lock, see Area.Close
 		n = 0
 	}
 	for i := range n {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"os"
 
 	"github.com/xdpath/xdpath/internal/ring"
@@ -40,6 +41,33 @@ func (o *opening) undo() {
 	if o.pair != nil {
 		o.pair.leave()
 	}
+}
+
+// inherit finds a socket on the area to share its registration with. How that one
+// is bound, ours will be: the kernel takes no flags with a shared UMEM (xsk_bind,
+// net/xdp/xsk.c).
+func (o *opening) inherit(members []umem.Member) error {
+	o.sys.fd = -1
+	for _, m := range members {
+		// ENXIO: its device is gone, and nothing can be shared with it.
+		if _, _, err := unix.Recvfrom(m.FD, nil, unix.MSG_DONTWAIT); errors.Is(err, unix.ENXIO) {
+			continue
+		}
+		has, want := Copy, o.s.cfg.Mode
+		if m.ZeroCopy {
+			has = ZeroCopy
+		}
+		if want != Best && want != has {
+			return o.errorf("open", fmt.Errorf("sockets that share an area have the mode of its first, %v: %w", has, unix.EOPNOTSUPP))
+		}
+		if o.s.cfg.MultiBuffer && !m.MultiBuffer {
+			return o.errorf("open", fmt.Errorf("sockets that share an area are multi-buffer if its first is, and it is not: %w", unix.EOPNOTSUPP))
+		}
+		o.shared, o.mode, o.s.info.MultiBuffer = m.FD, has, m.MultiBuffer
+		return nil
+	}
+	o.s.info.MultiBuffer = o.s.cfg.MultiBuffer
+	return nil
 }
 
 func (o *opening) errorf(step string, err error) error {
@@ -154,8 +182,8 @@ func (o *opening) mapRings() error {
 		o.tx = &tx
 	}
 	if o.sharesQueue() {
-		if !c.Share.rings.join() {
-			return o.errorf("share the queue of", c.Share.errClosed("share"))
+		if c.Share.os.poller() < 0 || !c.Share.rings.join() {
+			return o.errorf("share the queue of", fmt.Errorf("the other socket was closed: %w", net.ErrClosed))
 		}
 		o.pair = c.Share.rings
 		return nil
@@ -237,9 +265,29 @@ func (o *opening) bind() error {
 		}
 	}
 	if err := unix.Bind(o.sys.fd, sa); err != nil {
-		return o.errorf("bind", o.explainBind(os.NewSyscallError("bind", err)))
+		err = o.errorf("bind", o.explainBind(os.NewSyscallError("bind", err)))
+		if o.mode == ZeroCopy && o.shared < 0 && !hopeless(err) {
+			err = refusal{err}
+		}
+		return err
 	}
 	return nil
+}
+
+// refusal is a bind in zero-copy mode that was refused for what that mode asks,
+// which leaves hope for copy.
+type refusal struct{ error }
+
+func (r refusal) Unwrap() error { return r.error }
+
+// hopeless tells whether bind failed for what has nothing to do with the mode.
+func hopeless(err error) bool {
+	for _, other := range []error{errQueueNumber, unix.EBUSY, unix.EPERM, unix.EACCES, unix.ENODEV, unix.ENXIO, unix.ENETDOWN} {
+		if errors.Is(err, other) {
+			return true
+		}
+	}
+	return false
 }
 
 // errQueueNumber is a queue that does not exist, whatever the mode.
@@ -256,7 +304,7 @@ func (o *opening) explainBind(err error) error {
 		if n := queueCount(info.Interface); n > 0 && info.Queue >= n {
 			return fmt.Errorf("%w: %d of %d (they count from 0; ethtool -L changes their number): %w", errQueueNumber, info.Queue, n, err)
 		}
-		if o.s.cfg.MultiBuffer {
+		if o.s.cfg.MultiBuffer && o.shared < 0 {
 			return fmt.Errorf("multi-buffer needs Linux 6.6; or the queue does not exist: %w", err)
 		}
 		if o.shared >= 0 {

@@ -13,8 +13,9 @@ import (
 
 // Close flushes what is in the TX ring, waits for the frames in transmission
 // (for Config.Linger at the most), ends every blocked call with net.ErrClosed,
-// and gives up rings, descriptor and, if it made one, the area. Take the socket
-// out of the queue map, or detach the program, first.
+// and gives up rings, descriptor and, if it made one, the area; one that other
+// sockets share goes with the last of them. Take the socket out of the queue map,
+// or detach the program, first.
 //
 // Frames that the caller still holds stay valid, and their memory mapped, until
 // they are released; the error, which satisfies errors.Is(err,
@@ -60,15 +61,15 @@ func (s *Socket) Close() error {
 // last socket had closed.
 const zeroCopyRelease = 100 * time.Millisecond
 
-// closeMemory gives up the area or the pool that the socket made.
+// closeMemory gives up the pool that the socket made in another's area, and the
+// area that a socket made when this was the last on it: others may be using both
+// memory and pools of the one that made them.
 func (s *Socket) closeMemory() error {
-	switch {
-	case s.own:
-		return s.area.Close()
-	case s.made:
-		return s.txPool.Close()
+	var err error
+	if s.made && !s.own {
+		err = s.txPool.Close()
 	}
-	return nil
+	return errors.Join(err, s.area.CloseUnused())
 }
 
 // linger waits for what is being sent, while the interface takes it.

@@ -5,6 +5,7 @@ package xsk
 import (
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/xdpath/xdpath/internal/ring"
@@ -230,6 +231,9 @@ func (c Config) validateMemory() (errs []error) {
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf("xsk: config: "+format, args...)) }
 	area := c.Area
 	if c.Share != nil {
+		if c.Share.closed.Load() {
+			bad("Share: the socket was closed: %w", net.ErrClosed)
+		}
 		if area != nil && area != c.Share.area {
 			bad("Share: its area is not Area; give one of them")
 		}

@@ -107,6 +107,7 @@ func (s *Socket) openMemory() (err error) {
 			return fmt.Errorf("xsk: memory for %s queue %d: %w", s.info.Interface, c.Queue, err)
 		}
 		s.own = true
+		s.area.CloseWithLast()
 	}
 	s.info.Locked = s.area.Info().Bytes
 	if s.txPool = c.TxPool; s.txPool == nil && c.TxFrames > 0 && c.Direction != ReceiveOnly {
@@ -131,38 +132,14 @@ func (s *Socket) openBest() error {
 		s.info.Attempts = append(s.info.Attempts, Attempt{mode, err})
 		if err == nil {
 			s.info.Attempts[len(s.info.Attempts)-1].Mode = s.info.Mode
-			return s.policy()
+			return nil
 		}
 		errs = append(errs, err)
-		if !unsupported(err) {
+		if !errors.As(err, new(refusal)) {
 			break
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// unsupported tells whether a refusal of zero-copy leaves hope for copy: any but
-// those that have nothing to do with the mode.
-func unsupported(err error) bool {
-	for _, other := range []error{errQueueNumber, unix.EBUSY, unix.EPERM, unix.EACCES, unix.ENODEV, unix.ENXIO, unix.ENETDOWN, unix.ENOBUFS, unix.EAFNOSUPPORT, unix.EMFILE, unix.ENFILE} {
-		if errors.Is(err, other) {
-			return false
-		}
-	}
-	return true
-}
-
-// policy checks what was obtained, which a shared UMEM decides by itself,
-// against what was asked.
-func (s *Socket) policy() error {
-	want := s.cfg.Mode
-	if want == Best || want == s.info.Mode {
-		return nil
-	}
-	got := s.info.Mode
-	s.cfg.Linger = -1
-	s.Close()
-	return s.errorf("open", fmt.Errorf("%v asked, but sockets that share an area have the mode of its first, %v: %w", want, got, unix.EOPNOTSUPP))
 }
 
 // openPatiently opens in one mode, waiting for a queue or for locked memory that
@@ -187,18 +164,22 @@ func (s *Socket) passing(err error) bool {
 
 // openOnce makes a fresh socket and everything on it, in one mode.
 func (s *Socket) openOnce(mode Mode) error {
-	return s.area.Attach(func(mem []byte, shared int) (int, error) {
-		if shared >= 0 {
-			mode = Best // that of the area's first socket
+	return s.area.Attach(func(mem []byte, members []umem.Member) (umem.Member, error) {
+		o := &opening{s: s, mode: mode, shared: -1}
+		err := o.inherit(members)
+		if err == nil {
+			err = o.open(mem)
 		}
-		o := &opening{s: s, mode: mode, shared: shared}
-		if err := o.open(mem); err != nil {
+		if err != nil {
 			o.undo()
-			return -1, err
+			return umem.Member{}, err
+		}
+		if s.own {
+			o.pair.closePool = func() error { return nil } // goes with the area, see closeMemory
 		}
 		s.rings, s.os = o.pair, &o.sys
 		s.rx, s.tx = o.rx, o.tx
-		return o.sys.fd, nil
+		return umem.Member{FD: o.sys.fd, ZeroCopy: s.info.Mode == ZeroCopy, MultiBuffer: s.info.MultiBuffer}, nil
 	})
 }
 
@@ -206,7 +187,7 @@ func (s *Socket) openOnce(mode Mode) error {
 type opening struct {
 	s      *Socket
 	mode   Mode
-	shared int // a socket that has registered the area; -1: ours will
+	shared int // a socket whose registration of the area to share; -1: ours will be new
 	sys    system
 	pair   *pair
 	rx     *ring.Consumer[desc]

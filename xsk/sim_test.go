@@ -100,7 +100,8 @@ func newSim(t testing.TB, c simConfig) (*Socket, *sim) {
 	s.rx, s.tx = &rc, &tp
 	s.rings = newPair(area, rxPool, &fp, &dc)
 	s.rings.refill()
-	if err := area.Attach(func([]byte, int) (int, error) { return k.poller(), nil }); err != nil {
+	area.CloseWithLast()
+	if err := area.Attach(func([]byte, []umem.Member) (umem.Member, error) { return umem.Member{FD: k.poller()}, nil }); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
