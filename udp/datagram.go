@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+
+package udp
+
+import (
+	"net/netip"
+
+	"github.com/xdpath/xdpath/internal/lane"
+	"github.com/xdpath/xdpath/umem"
+)
+
+// Lane is the way that a datagram took.
+type Lane uint8
+
+const (
+	// Fast is AF_XDP.
+	Fast Lane = iota
+	// Kernel is the companion socket.
+	Kernel
+)
+
+func (l Lane) String() string {
+	if l == Fast {
+		return "fast"
+	}
+	return "kernel"
+}
+
+// Received is a datagram that came in. It is the caller's until it is given back
+// with [Queue.Release] or turned into a reply.
+type Received struct {
+	// Payload is its bytes, in the frame that they arrived in: valid, and
+	// writable, until the datagram is given back. Empty for an empty datagram.
+	Payload []byte
+	// Src and Dst are where it came from and where it was sent to.
+	Src, Dst netip.AddrPort
+	TTL, TOS uint8
+	// BadChecksum is set with RxMark only.
+	BadChecksum bool
+	// Truncated: more was sent than the kernel lane had room for.
+	Truncated bool
+	Lane      Lane
+
+	from  *Queue // fast lane
+	frame umem.Frame
+	head  int           // bytes of headers before the payload
+	msg   *lane.Message // kernel lane
+	held  bool          // not given back yet
+}
+
+// Outgoing is a datagram to send, from [Queue.Reserve].
+type Outgoing struct {
+	// Payload is the room for its bytes, in the frame that they leave in.
+	// Write them there and cut the slice to length. If it is set to other
+	// memory, Send copies. After Send it is nil if the datagram is gone.
+	Payload []byte
+	// Flow is where it goes to; or, if nil, Dst is, at the cost of a look-up.
+	Flow *Flow
+	Dst  netip.AddrPort
+	// Src is the source address, if not the Conn's own or the route's.
+	Src netip.Addr
+	// TOS overrides Config.TOS if it is not 0: its low two bits are ECN.
+	TOS uint8
+
+	frame umem.Frame
+	at    int    // where in the chunk the payload begins
+	room  []byte // where it begins, to tell whether Payload is still there
+	held  bool   // reserved, and neither sent nor given up
+	reply bool   // the frame still has the headers that it was received with
+}
+
+// inPlace tells whether the payload is where the frame has its room.
+func (o *Outgoing) inPlace() bool {
+	if cap(o.Payload) == 0 || cap(o.room) == 0 {
+		return cap(o.Payload) == cap(o.room)
+	}
+	return &o.Payload[:1][0] == &o.room[:1][0]
+}

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+
+package udp
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+
+	"github.com/xdpath/xdpath/internal/packet"
+	"github.com/xdpath/xdpath/internal/route"
+)
+
+// Flow is a destination with all that a datagram to it needs: next hop, source
+// address, MTU, headers. It follows the kernel's tables: each send checks with
+// two atomic loads whether they have changed, and asks them anew if so.
+//
+// Any number of goroutines may send with a Flow. It needs no closing.
+type Flow struct {
+	conn *Conn
+	dst  netip.AddrPort
+	src  netip.Addr // invalid: the Conn's, or the route's
+
+	queue uint32 // which queue a PacketConn sends it by: one flow keeps its order
+
+	state atomic.Pointer[flowState]
+	mu    sync.Mutex  // held while the tables are asked
+	slow  atomic.Bool // a datagram took the kernel lane and may still be on its way
+}
+
+// flowState is what the tables said at one moment.
+type flowState struct {
+	routes, links uint64 // generations that it holds for
+	kind          route.Kind
+	err           error // nothing can be sent; the kernel's errno
+	tmpl          packet.Template
+	most          int // largest payload for the fast lane
+	hop           route.Hop
+}
+
+// Dst is the destination.
+func (f *Flow) Dst() netip.AddrPort { return f.dst }
+
+// Flow returns a flow to dst. It exists even if dst cannot be reached now: sends
+// tell, and it follows when that changes.
+func (c *Conn) Flow(dst netip.AddrPort) *Flow {
+	return c.flowFrom(netip.AddrPortFrom(dst.Addr().Unmap(), dst.Port()), netip.Addr{})
+}
+
+func (c *Conn) flowFrom(dst netip.AddrPort, src netip.Addr) *Flow {
+	return &Flow{conn: c, dst: dst, src: src}
+}
+
+// current returns the flow's state, asked anew if the tables have changed.
+func (f *Flow) current() *flowState {
+	if st := f.state.Load(); st != nil && f.conn.table != nil && st.routes == f.conn.table.Generation() && st.links == f.conn.links.Load() {
+		return st
+	}
+	return f.resolve()
+}
+
+// resolve asks the kernel's tables.
+func (f *Flow) resolve() *flowState {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c := f.conn
+	st := &flowState{links: c.links.Load(), kind: route.KernelOnly}
+	if c.table == nil { // the kernel lane alone
+		f.state.Store(st)
+		return st
+	}
+	src := f.src
+	if !src.IsValid() && !c.local.Addr().IsUnspecified() {
+		src = c.local.Addr()
+	}
+	ans, err := c.table.Resolve(route.Query{Dst: f.dst.Addr(), Src: src, SrcPort: c.local.Port(), DstPort: f.dst.Port(), TOS: c.cfg.TOS})
+	st.routes, st.kind, st.hop = ans.Gen, ans.Kind, ans.NextHop
+	switch {
+	case err != nil:
+		st.err = err
+	case ans.Kind == route.Broadcast && !c.cfg.Broadcast:
+		st.err = errBroadcast
+	case ans.Kind.Direct() && !ans.Src.IsValid():
+		st.kind = route.KernelOnly
+	case ans.Kind.Direct():
+		st.err = f.prepare(st, ans)
+	}
+	if old := f.state.Load(); st.kind == route.Unicast && (old == nil || old.kind != route.Unicast || old.hop != st.hop) {
+		c.table.Keep(st.hop)
+		if old != nil && old.kind == route.Unicast {
+			c.table.Forget(old.hop)
+		}
+	}
+	f.state.Store(st)
+	return st
+}
+
+// prepare makes the headers.
+func (f *Flow) prepare(st *flowState, ans route.Answer) (err error) {
+	c := f.conn
+	st.tmpl, err = packet.NewTemplate(packet.Config{
+		SrcMAC: ans.SrcMAC, DstMAC: ans.MAC,
+		Src:    netip.AddrPortFrom(ans.Src, c.local.Port()),
+		Dst:    f.dst,
+		Tagged: ans.VLAN != 0, TCI: ans.VLAN,
+		TTL: c.ttl(ans), TOS: c.cfg.TOS, Checksum: c.checksum(),
+	})
+	if errors.Is(err, packet.ErrChecksumRequired) {
+		return err
+	}
+	if err != nil { // headers that we cannot make, the kernel can
+		st.kind = route.KernelOnly
+		return nil
+	}
+	ip := 20
+	if ans.Src.Is6() {
+		ip = 40
+	}
+	st.most = min(ans.MTU-ip-8, st.tmpl.MaxPayload(), c.payloadRoom())
+	return nil
+}
+
+func (c *Conn) ttl(ans route.Answer) uint8 {
+	if c.cfg.TTL == 0 && ans.Kind != route.Multicast {
+		return ans.HopLimit
+	}
+	return c.cfg.TTL
+}
+
+func (c *Conn) checksum() packet.Checksum {
+	if c.cfg.TxChecksum == TxNone {
+		return packet.Omit
+	}
+	return packet.Software
+}
+
+// MaxPayload is the largest payload in bytes that the fast lane takes to the
+// flow's destination now. The kernel lane takes larger ones, in fragments.
+// 0 if the flow has no fast lane.
+func (f *Flow) MaxPayload() int {
+	if st := f.current(); st.err == nil && st.kind.Direct() {
+		return st.most
+	}
+	return 0
+}
+
+func (f *Flow) String() string {
+	st := f.current()
+	if st.err != nil {
+		return fmt.Sprintf("flow to %v: %v", f.dst, st.err)
+	}
+	return fmt.Sprintf("flow to %v: %v via %v", f.dst, st.kind, st.hop.Addr)
+}
+
+// flows remembers flows by destination, for senders that give addresses.
+type flows struct {
+	last atomic.Pointer[Flow] // most programs talk to one peer for a while
+	mu   sync.RWMutex
+	m    map[netip.AddrPort]*Flow
+}
+
+// to returns the flow to dst, the same one each time.
+func (c *Conn) to(dst netip.AddrPort) *Flow {
+	if f := c.known.last.Load(); f != nil && f.dst == dst {
+		return f
+	}
+	k := &c.known
+	k.mu.RLock()
+	f := k.m[dst]
+	k.mu.RUnlock()
+	if f == nil {
+		f = c.remember(dst)
+	}
+	k.last.Store(f)
+	return f
+}
+
+func (c *Conn) remember(dst netip.AddrPort) *Flow {
+	k := &c.known
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if f := k.m[dst]; f != nil {
+		return f
+	}
+	if k.m == nil {
+		k.m = map[netip.AddrPort]*Flow{}
+	}
+	for old, f := range k.m { // any one makes room
+		if len(k.m) < maxFlows {
+			break
+		}
+		f.drop()
+		delete(k.m, old)
+	}
+	f := c.Flow(dst)
+	f.queue = uint32(len(k.m))
+	k.m[f.dst] = f
+	if f.dst != dst {
+		k.m[dst] = f
+	}
+	return f
+}
+
+// drop lets the table forget the flow's next hop.
+func (f *Flow) drop() {
+	if st := f.state.Swap(nil); st != nil && st.kind == route.Unicast && f.conn.table != nil {
+		f.conn.table.Forget(st.hop)
+	}
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+
+package udp
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/xdpath/xdpath/internal/lane"
+	"github.com/xdpath/xdpath/internal/wait"
+)
+
+// inlet is what a receiver waits at: the AF_XDP sockets of one queue or of all,
+// and the companion socket.
+type inlet struct {
+	conn   *Conn
+	queues []*Queue
+	wait   wait.Waiter
+}
+
+// laneInterval is how often the kernel lane is looked at while the fast lane has
+// something: it costs a system call.
+const laneInterval = time.Millisecond
+
+func (in *inlet) setup(c *Conn, queues ...*Queue) {
+	in.conn, in.queues = c, queues
+	in.wait.Mode = wait.Mode(c.cfg.Wait)
+	in.wait.Pacer = wait.Pacer{MaxSpin: c.spin(), Room: c.cfg.RingSize}
+}
+
+// receive takes what is there, without waiting: from the fast lane first, and
+// from the kernel lane when that is due.
+func (in *inlet) receive(dst []Received) (int, error) {
+	n := 0
+	for _, q := range in.queues {
+		k, err := q.fromRing(dst[n:])
+		n += k
+		if err != nil && n == 0 {
+			return 0, in.conn.ended(err)
+		}
+	}
+	if n < len(dst) && in.conn.laneDue(n == 0) {
+		k, err := in.conn.fromLane(dst[n:])
+		n += k
+		if err != nil && n == 0 {
+			return 0, in.conn.ended(err)
+		}
+	}
+	if n > 0 {
+		in.wait.Got(n)
+	}
+	return n, nil
+}
+
+// receiveContext is receive that waits.
+func (in *inlet) receiveContext(ctx context.Context, dst []Received) (int, error) {
+	for {
+		n, err := in.receive(dst)
+		if n > 0 || err != nil || len(dst) == 0 {
+			return n, err
+		}
+		if err := in.wait.Wait(ctx, in); err != nil {
+			return 0, in.conn.ended(err)
+		}
+	}
+}
+
+// Ready, Poke and Descriptors make an inlet a wait.Source.
+
+func (in *inlet) Ready() bool {
+	for _, q := range in.queues {
+		if q.sock.Ready() {
+			return true
+		}
+	}
+	return in.conn.err.Load() != nil
+}
+
+// Poke drives what only system calls drive, during a busy wait.
+func (in *inlet) Poke() {
+	for _, q := range in.queues {
+		q.sock.Poke()
+	}
+	in.conn.laneAt.Store(0) // the lane is due; the next look but one has it
+}
+
+func (in *inlet) Descriptors(fds []int) []int {
+	for _, q := range in.queues {
+		if fd := q.sock.FD(); fd >= 0 {
+			fds = append(fds, fd)
+		}
+	}
+	in.conn.laneAt.Store(0) // whatever ends the sleep, the lane may be why
+	if in.conn.err.Load() != nil || in.conn.lane.Pending() > 0 {
+		return nil
+	}
+	return append(fds, in.conn.lane.FD())
+}
+
+// laneDue tells whether to look at the kernel lane now; idle says that there was
+// nothing on the fast one.
+func (c *Conn) laneDue(idle bool) bool {
+	now := int64(time.Since(epoch))
+	at := c.laneAt.Load()
+	if now-at < int64(laneInterval) && at != 0 && (!idle || len(c.queues) > 0) {
+		return false
+	}
+	return c.laneAt.CompareAndSwap(at, now)
+}
+
+// epoch is what times count from.
+var epoch = time.Now()
+
+// fromLane receives from the companion socket.
+func (c *Conn) fromLane(dst []Received) (int, error) {
+	msgs := c.scratch.get()
+	defer c.scratch.put(msgs)
+	n, err := c.lane.Receive(msgs[:min(len(msgs), len(dst))])
+	if errors.Is(err, lane.ErrNoBuffers) {
+		err = nil // the caller holds all there are; they come back with Release
+	}
+	bytes := 0
+	for i, m := range msgs[:n] {
+		held := c.scratch.keep(m)
+		dst[i] = Received{
+			Payload: m.Payload, Src: m.Src, Dst: m.Dst, TTL: m.TTL, TOS: m.TOS, Truncated: m.Truncated,
+			Lane: Kernel, msg: held, held: true,
+		}
+		bytes += len(m.Payload)
+	}
+	c.stats.kernelRx.Add(uint64(n))
+	c.stats.kernelRxBytes.Add(uint64(bytes))
+	return n, err
+}

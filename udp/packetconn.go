@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+
+package udp
+
+import (
+	"net"
+	"net/netip"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// PacketConn is a Conn as programs know a net.UDPConn: it copies, takes one
+// datagram a call, and behaves as that does in deadlines, errors, truncation and
+// empty datagrams. It has no SyscallConn: options of a socket would not reach the
+// fast lane.
+//
+// An IPv4 peer's address comes out as IPv4 always, also if the Conn is bound to an
+// unspecified IPv6 address.
+//
+// Any number of goroutines may use it.
+type PacketConn struct {
+	c *Conn
+
+	rxMu sync.Mutex // guards what follows
+	buf  []Received
+	next int // first of buf that nobody has read
+	have int // end of what is in buf
+}
+
+var (
+	_ net.PacketConn = (*PacketConn)(nil)
+	_ net.Conn       = (*PacketConn)(nil)
+)
+
+// PacketConn returns the Conn as a net.PacketConn, and, if it is connected, a
+// net.Conn. Closing it closes the Conn. Use one of them at most, and no Queue's
+// Receive beside it: each datagram comes to one receiver only.
+func (c *Conn) PacketConn() *PacketConn {
+	return &PacketConn{c: c, buf: make([]Received, batch)}
+}
+
+// Conn is the Conn underneath.
+func (p *PacketConn) Conn() *Conn { return p.c }
+
+// LocalAddr is a *net.UDPAddr.
+func (p *PacketConn) LocalAddr() net.Addr { return net.UDPAddrFromAddrPort(p.c.local) }
+
+// RemoteAddr is the *net.UDPAddr of the peer, or nil if the Conn is not connected.
+func (p *PacketConn) RemoteAddr() net.Addr {
+	if !p.c.remote.IsValid() {
+		return nil
+	}
+	return net.UDPAddrFromAddrPort(p.c.remote)
+}
+
+// Close closes the Conn. Calls that wait return net.ErrClosed.
+func (p *PacketConn) Close() error {
+	p.c.fail(net.ErrClosed)
+	p.rxMu.Lock()
+	defer p.rxMu.Unlock()
+	p.drop()
+	return p.c.Close()
+}
+
+// drop gives back what nobody has read. The lock is held.
+func (p *PacketConn) drop() {
+	p.c.giveBack(p.buf[p.next:p.have])
+	p.next, p.have = 0, 0
+}
+
+// SetDeadline sets both deadlines.
+func (p *PacketConn) SetDeadline(t time.Time) error {
+	return keep(p.SetReadDeadline(t), p.SetWriteDeadline(t))
+}
+
+// SetReadDeadline sets when reads, pending ones included, fail with
+// os.ErrDeadlineExceeded. The zero time is never.
+func (p *PacketConn) SetReadDeadline(t time.Time) error {
+	if err := p.c.ended(nil); err != nil {
+		return opError("set", p.c, nil, err)
+	}
+	p.c.in.wait.SetDeadline(t)
+	return nil
+}
+
+// SetWriteDeadline does the same for writes, which wait for frames only.
+func (p *PacketConn) SetWriteDeadline(t time.Time) error {
+	if err := p.c.ended(nil); err != nil {
+		return opError("set", p.c, nil, err)
+	}
+	p.c.writes.SetDeadline(t)
+	for _, q := range p.c.queues {
+		q.sock.SetSendDeadline(t)
+	}
+	return nil
+}
+
+// SetReadBuffer sets the receive buffer of the companion socket. The fast lane's
+// rings have the size that they were opened with.
+func (p *PacketConn) SetReadBuffer(bytes int) error {
+	return p.setBuffer(bytes, p.c.lane.SetReceiveBuffer)
+}
+
+// SetWriteBuffer does the same for its send buffer.
+func (p *PacketConn) SetWriteBuffer(bytes int) error {
+	return p.setBuffer(bytes, p.c.lane.SetSendBuffer)
+}
+
+func (p *PacketConn) setBuffer(bytes int, set func(int) error) error {
+	if err := p.c.ended(nil); err != nil {
+		return opError("set", p.c, nil, err)
+	}
+	if err := set(bytes); err != nil {
+		return opError("set", p.c, nil, err)
+	}
+	return nil
+}
+
+// opError gives an error the shape that package net's have.
+func opError(op string, c *Conn, addr net.Addr, err error) error {
+	return &net.OpError{Op: op, Net: "udp", Source: net.UDPAddrFromAddrPort(c.local), Addr: addr, Err: err}
+}
+
+// opErrorTo is opError for a destination.
+func opErrorTo(op string, c *Conn, dst netip.AddrPort, err error) error {
+	if !dst.IsValid() {
+		return opError(op, c, nil, err)
+	}
+	return opError(op, c, net.UDPAddrFromAddrPort(dst), err)
+}
+
+// errNoPeer is what Write without a peer says, as a socket does.
+var errNoPeer = error(syscall.EDESTADDRREQ)

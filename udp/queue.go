@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+
+package udp
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/xdpath/xdpath/internal/lane"
+	"github.com/xdpath/xdpath/internal/packet"
+	"github.com/xdpath/xdpath/umem"
+	"github.com/xdpath/xdpath/xsk"
+)
+
+// Queue receives and sends batches of datagrams in borrowed frames, on one queue
+// of the interface and on the kernel lane.
+//
+// Any number of goroutines may use it; one that receives and one that sends never
+// wait for each other. Nothing on the way allocates.
+type Queue struct {
+	conn *Conn
+	sock *xsk.Socket
+	in   inlet
+
+	rxMu sync.Mutex // guards what follows
+	rx   []umem.Frame
+	bad  []umem.Frame
+
+	txMu    sync.Mutex // guards what follows
+	tx      []umem.Frame
+	spare   []umem.Frame // reserved for the writes of a PacketConn
+	pending int          // frames in the ring that no flush was for
+	tail    *time.Timer  // flushes them when their time is over
+	planned bool         // it runs
+}
+
+// spares is how many frames a PacketConn reserves at a time.
+const spares = 16
+
+// batch is how many frames move at a time within a call.
+const batch = 64
+
+// Number is the number of the queue on the interface.
+func (q *Queue) Number() int { return q.sock.Info().Queue }
+
+// Socket is the AF_XDP socket underneath, for its statistics and its Info.
+func (q *Queue) Socket() *xsk.Socket { return q.sock }
+
+// Receive takes up to len(dst) datagrams of both lanes and returns how many,
+// without waiting: 0 and no error when there are none. They are the caller's
+// until Release.
+//
+// Errors: net.ErrClosed after Close; what ended the Conn otherwise.
+func (q *Queue) Receive(dst []Received) (int, error) { return q.in.receive(dst) }
+
+// ReceiveContext is Receive that waits until there is a datagram, in the way that
+// Config.Wait says. ctx may be nil.
+//
+// Errors: those of Receive; os.ErrDeadlineExceeded; the context's.
+func (q *Queue) ReceiveContext(ctx context.Context, dst []Received) (int, error) {
+	return q.in.receiveContext(ctx, dst)
+}
+
+// SetReceiveDeadline sets when ReceiveContext gives up with
+// os.ErrDeadlineExceeded, pending calls included. The zero time is never.
+func (q *Queue) SetReceiveDeadline(t time.Time) { q.in.wait.SetDeadline(t) }
+
+// fromRing receives from the AF_XDP socket. Frames that hold no datagram for us
+// are counted and go back at once.
+func (q *Queue) fromRing(dst []Received) (n int, err error) {
+	if len(dst) == 0 {
+		return 0, nil
+	}
+	q.rxMu.Lock()
+	defer q.rxMu.Unlock()
+	for n == 0 {
+		k, err := q.sock.Receive(q.rx[:min(len(q.rx), len(dst))])
+		if k == 0 || err != nil {
+			return 0, err
+		}
+		q.bad = q.bad[:0]
+		bytes := 0
+		for _, f := range q.rx[:k] {
+			if !q.decode(&dst[n], f) {
+				q.bad = append(q.bad, f)
+				continue
+			}
+			bytes += len(dst[n].Payload)
+			n++
+		}
+		st := &q.conn.stats
+		st.fastRx.Add(uint64(n))
+		st.fastRxBytes.Add(uint64(bytes))
+		if len(q.bad) > 0 {
+			if err := q.sock.Release(q.bad); err != nil {
+				return n, err
+			}
+		}
+	}
+	return n, nil
+}
+
+// decode makes a datagram of a frame, or tells that it is none for us.
+func (q *Queue) decode(d *Received, f umem.Frame) bool {
+	c := q.conn
+	b, err := q.sock.Area().Bytes(f)
+	if err != nil {
+		return false
+	}
+	var u packet.UDP
+	if reason := u.Decode(b, len(b)); reason != packet.OK {
+		c.stats.reasons[reason].Add(1)
+		return false
+	}
+	if c.remote.IsValid() && u.Src != c.remote || c.foreign(&u) {
+		c.stats.otherSource.Add(1)
+		return false
+	}
+	bad := false
+	if c.cfg.RxChecksum != RxIgnore && !c.sound(&u, b) {
+		c.stats.badChecksum.Add(1)
+		if bad = true; c.cfg.RxChecksum == RxVerify {
+			return false
+		}
+	}
+	*d = Received{
+		Payload: b[u.Offset : u.Offset+u.Length], Src: c.scoped(u.Src), Dst: c.scoped(u.Dst), TTL: u.TTL, TOS: u.TOS,
+		BadChecksum: bad, from: q, frame: f, head: u.Offset, held: true,
+	}
+	return true
+}
+
+// sound tells whether the datagram's UDP checksum is good, or none, or left to a
+// device that does not exist.
+func (c *Conn) sound(u *packet.UDP, b []byte) bool {
+	if c.virtual && u.LooksPartial(b) {
+		c.stats.partial.Add(1)
+		return true
+	}
+	switch u.Verify(b) {
+	case packet.Good, packet.None:
+		return true
+	}
+	return false
+}
+
+// Release gives datagrams back, in any order, from any goroutine, and on any queue
+// of the Conn. One that is given back twice, or was turned into a reply, is an
+// error that says so; the others are given back all the same.
+func (q *Queue) Release(ds []Received) error { return q.conn.giveBack(ds) }
+
+func (c *Conn) giveBack(ds []Received) (err error) {
+	var frames [batch]umem.Frame
+	var msgs [1]lane.Message
+	var from *Queue // of the frames
+	n := 0
+	release := func() {
+		if n > 0 {
+			err = keep(err, from.sock.Release(frames[:n]))
+			n = 0
+		}
+	}
+	for i := range ds {
+		d := &ds[i]
+		if !d.held {
+			err = keep(err, fmt.Errorf("udp: release datagram %d: given back before, or turned into a reply: %w", i, umem.ErrFrame))
+			continue
+		}
+		d.held, d.Payload = false, nil
+		if d.Lane == Kernel {
+			msgs[0] = *d.msg
+			c.lane.Release(msgs[:])
+			c.scratch.drop(d.msg)
+			d.msg = nil
+			continue
+		}
+		if n == len(frames) || d.from != from {
+			release()
+			from = d.from
+		}
+		frames[n] = d.frame
+		n++
+	}
+	release()
+	return err
+}
+
+// keep returns the first error.
+func keep(first, next error) error {
+	if first != nil {
+		return first
+	}
+	return next
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+
+package udp
+
+import (
+	"net"
+	"net/netip"
+)
+
+// ReadFromUDPAddrPort reads one datagram into b and returns how many bytes were
+// copied and where it came from. What does not fit into b is lost.
+//
+// Errors are *net.OpError: around net.ErrClosed, os.ErrDeadlineExceeded, or what
+// ended the Conn.
+func (p *PacketConn) ReadFromUDPAddrPort(b []byte) (int, netip.AddrPort, error) {
+	n, src, _, err := p.read(b)
+	return n, src, err
+}
+
+// ReadMsgUDPAddrPort is ReadFromUDPAddrPort that tells of truncation: flags has
+// MSG_TRUNC then. There is never out-of-band data.
+func (p *PacketConn) ReadMsgUDPAddrPort(b, oob []byte) (n, oobn, flags int, src netip.AddrPort, err error) {
+	n, src, short, err := p.read(b)
+	if short {
+		flags = msgTrunc
+	}
+	return n, 0, flags, src, err
+}
+
+// ReadFrom is ReadFromUDPAddrPort with a *net.UDPAddr, which it allocates.
+func (p *PacketConn) ReadFrom(b []byte) (int, net.Addr, error) {
+	n, src, err := p.ReadFromUDPAddrPort(b)
+	if err != nil {
+		return n, nil, err
+	}
+	return n, net.UDPAddrFromAddrPort(src), nil
+}
+
+// ReadFromUDP is ReadFrom with its concrete type.
+func (p *PacketConn) ReadFromUDP(b []byte) (int, *net.UDPAddr, error) {
+	n, src, err := p.ReadFromUDPAddrPort(b)
+	if err != nil {
+		return n, nil, err
+	}
+	return n, net.UDPAddrFromAddrPort(src), nil
+}
+
+// Read is ReadFrom without the address.
+func (p *PacketConn) Read(b []byte) (int, error) {
+	n, _, err := p.ReadFromUDPAddrPort(b)
+	return n, err
+}
+
+// msgTrunc is MSG_TRUNC.
+const msgTrunc = 0x20
+
+// read takes the next datagram, waiting for one.
+func (p *PacketConn) read(b []byte) (n int, src netip.AddrPort, short bool, err error) {
+	in := &p.c.in
+	for {
+		// A deadline that has passed ends the call even if there is data.
+		if err := in.wait.Ended(nil); err != nil {
+			return 0, src, false, opError("read", p.c, nil, p.c.ended(err))
+		}
+		n, src, short, ok, err := p.take(b)
+		if err != nil {
+			return 0, src, false, opError("read", p.c, nil, err)
+		}
+		if ok {
+			return n, src, short, nil
+		}
+		if err := in.wait.Wait(nil, p); err != nil {
+			return 0, src, false, opError("read", p.c, nil, p.c.ended(err))
+		}
+	}
+}
+
+// take copies the next datagram out, if there is one.
+func (p *PacketConn) take(b []byte) (n int, src netip.AddrPort, short, ok bool, err error) {
+	p.rxMu.Lock()
+	defer p.rxMu.Unlock()
+	if p.next == p.have {
+		p.next = 0
+		p.have, err = p.c.in.receive(p.buf)
+		if err != nil || p.have == 0 {
+			return 0, src, false, false, err
+		}
+		if p.have > 1 {
+			p.c.in.wait.Wake() // others who wait have something to read now
+		}
+	}
+	d := &p.buf[p.next]
+	n, src, short = copy(b, d.Payload), d.Src, len(b) < len(d.Payload) || d.Truncated
+	if p.next++; p.next == p.have {
+		err = p.c.giveBack(p.buf[:p.have])
+	}
+	return n, src, short, true, err
+}
+
+// Ready, Poke and Descriptors make a PacketConn a wait.Source: what others have
+// fetched counts.
+
+func (p *PacketConn) Ready() bool { return p.c.in.Ready() || p.fetched() }
+
+func (p *PacketConn) Poke() { p.c.in.Poke() }
+
+func (p *PacketConn) Descriptors(fds []int) []int {
+	if p.fetched() {
+		return nil
+	}
+	return p.c.in.Descriptors(fds)
+}
+
+func (p *PacketConn) fetched() bool {
+	p.rxMu.Lock()
+	defer p.rxMu.Unlock()
+	return p.next < p.have
+}

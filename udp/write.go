@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+
+package udp
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+
+	"github.com/xdpath/xdpath/umem"
+)
+
+// WriteToUDPAddrPort sends b to dst and returns len(b). It waits for a frame if
+// all are in transmission.
+//
+// Errors are *net.OpError, as net.UDPConn has them: around EMSGSIZE, ENETUNREACH,
+// EHOSTUNREACH, EACCES (broadcast), net.ErrWriteToConnected, net.ErrClosed,
+// os.ErrDeadlineExceeded.
+func (p *PacketConn) WriteToUDPAddrPort(b []byte, dst netip.AddrPort) (int, error) {
+	if p.c.remote.IsValid() {
+		return 0, opErrorTo("write", p.c, dst, net.ErrWriteToConnected)
+	}
+	if err := p.c.suits(dst); err != nil {
+		return 0, opErrorTo("write", p.c, dst, err)
+	}
+	return p.write(b, dst)
+}
+
+// WriteMsgUDPAddrPort is WriteToUDPAddrPort; out-of-band data is refused.
+func (p *PacketConn) WriteMsgUDPAddrPort(b, oob []byte, dst netip.AddrPort) (n, oobn int, err error) {
+	if len(oob) > 0 {
+		return 0, 0, opErrorTo("write", p.c, dst, fmt.Errorf("out-of-band data: %w", errUnsupported))
+	}
+	if p.c.remote.IsValid() && !dst.IsValid() {
+		n, err = p.write(b, p.c.remote)
+		return n, 0, err
+	}
+	n, err = p.WriteToUDPAddrPort(b, dst)
+	return n, 0, err
+}
+
+// WriteTo is WriteToUDPAddrPort for a *net.UDPAddr.
+func (p *PacketConn) WriteTo(b []byte, dst net.Addr) (int, error) {
+	a, ok := dst.(*net.UDPAddr)
+	if !ok || a == nil {
+		return 0, opError("write", p.c, dst, fmt.Errorf("address of type %T, not *net.UDPAddr: %w", dst, errInvalid))
+	}
+	return p.WriteToUDPAddrPort(b, a.AddrPort())
+}
+
+// WriteToUDP is WriteTo with the concrete type.
+func (p *PacketConn) WriteToUDP(b []byte, dst *net.UDPAddr) (int, error) {
+	if dst == nil {
+		return 0, opError("write", p.c, nil, fmt.Errorf("no address: %w", errInvalid))
+	}
+	return p.WriteToUDPAddrPort(b, dst.AddrPort())
+}
+
+// Write sends b to the peer of a connected Conn.
+func (p *PacketConn) Write(b []byte) (int, error) {
+	if !p.c.remote.IsValid() {
+		return 0, opError("write", p.c, nil, errNoPeer)
+	}
+	return p.write(b, p.c.remote)
+}
+
+// suits tells why a datagram to dst cannot be sent from the Conn's address.
+func (c *Conn) suits(dst netip.AddrPort) error {
+	a := dst.Addr()
+	switch {
+	case !a.IsValid():
+		return fmt.Errorf("no address: %w", errInvalid)
+	case dst.Port() == 0:
+		return errInvalid
+	case c.local.Addr().Is4() && a.Is6() && !a.Is4In6():
+		return fmt.Errorf("IPv6 destination, IPv4 local address: %w", errFamily)
+	case c.local.Addr().Is6() && !c.local.Addr().IsUnspecified() && a.Unmap().Is4():
+		return errUnreachable
+	}
+	return nil
+}
+
+func (p *PacketConn) write(b []byte, dst netip.AddrPort) (int, error) {
+	c := p.c
+	if err := c.writes.Ended(nil); err != nil {
+		return 0, opErrorTo("write", c, dst, c.ended(err))
+	}
+	fl := c.to(dst)
+	if len(c.queues) == 0 {
+		if err := c.kernelWrite(fl, b); err != nil {
+			return 0, opErrorTo("write", c, dst, err)
+		}
+		return len(b), nil
+	}
+	q := c.queues[int(fl.queue)%len(c.queues)]
+	for {
+		sent, err := q.write(fl, b)
+		if err != nil {
+			return 0, opErrorTo("write", c, dst, c.ended(err))
+		}
+		if sent {
+			return len(b), nil
+		}
+		// All frames are in use: wait for one, and have it ready.
+		var one [1]umem.Frame
+		if _, err := q.sock.ReserveContext(nil, one[:]); err != nil {
+			return 0, opErrorTo("write", c, dst, c.ended(err))
+		}
+		q.txMu.Lock()
+		q.spare = append(q.spare, one[0])
+		q.txMu.Unlock()
+	}
+}
+
+// write sends one datagram; false means that there is no frame for it.
+func (q *Queue) write(fl *Flow, b []byte) (sent bool, err error) {
+	st := fl.current()
+	if st.err != nil {
+		return false, st.err
+	}
+	q.txMu.Lock()
+	defer q.txMu.Unlock()
+	if !st.kind.Direct() || len(b) > st.most || !fl.settled() {
+		if q.pending > 0 {
+			if _, err := q.flush(); err != nil {
+				return false, err
+			}
+		}
+		return true, q.conn.kernelWrite(fl, b)
+	}
+	if len(q.spare) == 0 {
+		q.spare = slices.Grow(q.spare, spares)
+		n, err := q.sock.Reserve(q.spare[:spares])
+		if n == 0 || err != nil {
+			return false, err
+		}
+		q.spare = q.spare[:n]
+	}
+	if q.sock.Room(1) == 0 {
+		if _, err := q.flush(); err != nil {
+			return false, err
+		}
+		if q.sock.Room(1) == 0 {
+			return false, nil
+		}
+	}
+	last := len(q.spare) - 1
+	o := Outgoing{Payload: b, frame: q.spare[last]}
+	f, err := q.stamp(&o, &st.tmpl)
+	if err != nil {
+		return false, err
+	}
+	q.tx = append(q.tx[:0], f)
+	if _, err := q.sock.Send(q.tx); err != nil {
+		return false, err
+	}
+	q.spare = q.spare[:last]
+	q.pending++
+	q.conn.stats.fastTx.Add(1)
+	q.conn.stats.fastTxBytes.Add(uint64(len(b)))
+	return true, q.coalesce()
+}
+
+// kernelWrite sends by the companion socket, waiting for room in its buffer.
+func (c *Conn) kernelWrite(fl *Flow, b []byte) error {
+	for {
+		err := c.sendKernel(fl, b, netip.Addr{}, c.cfg.TOS)
+		if !again(err) {
+			return err
+		}
+		if err := c.writes.Sleep(nil, laneInterval); err != nil {
+			return err
+		}
+	}
+}
