@@ -13,8 +13,8 @@ import (
 
 // Adopt makes a Program of descriptors that another process handed over (see
 // FDs). It takes them over, also when it fails, and sets them close-on-exec. No
-// capability is needed. Info then lacks what only Attach knew: name, mode, frags
-// and the trace.
+// capability is needed. Info then lacks what only Attach knew: name, mode, frags,
+// which metadata, and the trace.
 func Adopt(fds FDs) (*Program, error) {
 	p := &Program{}
 	err := p.maps.adopt(fds)
@@ -29,6 +29,9 @@ func Adopt(fds FDs) (*Program, error) {
 	}
 	p.tie = tie
 	p.info = Info{ProgramID: tie.program, Queues: int(p.maps.queues.MaxEntries())}
+	if p.info.Stamp, err = p.maps.stamp(); err != nil {
+		return nil, errors.Join(err, tie.link.Close(), p.maps.close())
+	}
 	if info, err := tie.link.Info(); err == nil {
 		p.info.LinkID = uint32(info.ID)
 		p.info.Ifindex = int(info.XDP().Ifindex)
@@ -49,7 +52,7 @@ func (m *maps) adopt(fds FDs) error {
 	}{
 		{"Queues", fds.Queues, ebpf.XSKMap, 4, 4, &m.queues},
 		{"Filters", fds.Filters, ebpf.Hash, keySize, 4, &m.filters},
-		{"MAC", fds.MAC, ebpf.Array, 4, 8, &m.ownMAC},
+		{"MAC", fds.MAC, ebpf.Array, 4, 8, &m.own},
 		{"Counters", fds.Counters, ebpf.PerCPUArray, 4, 8, &m.counters},
 	} {
 		unix.CloseOnExec(one.fd)

@@ -15,11 +15,11 @@ import (
 // everything pass.
 //
 // It needs CAP_NET_ADMIN and CAP_BPF (before Linux 5.18 also CAP_PERFMON, before
-// 5.8 CAP_SYS_ADMIN instead); the error says which one is missing for which step. Other errors to look for with
-// errors.Is: ErrForeignProgram, unix.ENODEV for no such interface, unix.ERANGE or
-// EINVAL for an MTU above what a native program without frags takes,
-// unix.EOPNOTSUPP for a driver without native XDP. After an error nothing is left
-// behind.
+// 5.8 CAP_SYS_ADMIN instead); the error says which one is missing for which step.
+// Other errors to look for with errors.Is: ErrForeignProgram, unix.ENODEV for no
+// such interface, unix.ERANGE or EINVAL for an MTU above what a native program
+// without frags takes, unix.EOPNOTSUPP for a driver without native XDP or without
+// the metadata that was required. After an error nothing is left behind.
 func Attach(cfg Config) (*Program, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -53,6 +53,9 @@ func attach(cfg Config, d *device, useLink bool) (_ *Program, err error) {
 			_ = l.maps.close()
 		}
 	}()
+	if err := l.loadMetadata(cfg, d); err != nil {
+		return nil, err
+	}
 	if err := l.maps.setMAC(d.mac); err != nil {
 		return nil, err
 	}
@@ -60,7 +63,7 @@ func attach(cfg Config, d *device, useLink bool) (_ *Program, err error) {
 	if err != nil {
 		return nil, err
 	}
-	c := climber{device: d, useLink: useLink, attempts: l.attempts}
+	c := climber{device: d, maps: &l.maps, useLink: useLink, attempts: l.attempts}
 	tie, err := c.climb(rungs(cfg, l))
 	if err != nil {
 		return nil, errors.Join(err, restore.undo())
@@ -73,14 +76,20 @@ func attach(cfg Config, d *device, useLink bool) (_ *Program, err error) {
 
 // rung is one way to attach: a mode and a program.
 type rung struct {
-	mode    Mode
-	frags   bool
-	program *ebpf.Program
+	mode     Mode
+	frags    bool
+	metadata Fields // what the program passes on, 0 for the plain one
+	program  *ebpf.Program
 }
 
-// rungs lists the ways to try, the best first: in each mode the program with
-// frags before the plain one, as some drivers take only the latter (igb says
-// EINVAL, vmxnet3 EOPNOTSUPP).
+// attempt is the line in the trace.
+func (r rung) attempt(err error) Attempt {
+	return Attempt{Step: stepAttach, Mode: r.mode, Frags: r.frags, Metadata: r.metadata != 0, Err: err}
+}
+
+// rungs lists the ways to try, the best first. With metadata goes before without, as
+// it was asked for; and in each mode the program with frags before that without, as
+// some drivers take only the latter (igb says EINVAL, vmxnet3 EOPNOTSUPP).
 func rungs(cfg Config, l *loaded) []rung {
 	modes := []Mode{cfg.Mode}
 	if cfg.Mode == Best {
@@ -88,10 +97,19 @@ func rungs(cfg Config, l *loaded) []rung {
 	}
 	var list []rung
 	for _, mode := range modes {
-		if l.frags != nil {
-			list = append(list, rung{mode, true, l.frags})
+		if mode == Native && l.meta.frags != nil {
+			list = append(list, rung{mode, true, l.meta.fields, l.meta.frags})
 		}
-		list = append(list, rung{mode, false, l.plain})
+		if mode == Native && l.meta.plain != nil {
+			list = append(list, rung{mode, false, l.meta.fields, l.meta.plain})
+		}
+		if cfg.Metadata == MetadataRequire {
+			continue
+		}
+		if l.frags != nil {
+			list = append(list, rung{mode, true, 0, l.frags})
+		}
+		list = append(list, rung{mode, false, 0, l.plain})
 	}
 	return list
 }
@@ -99,6 +117,7 @@ func rungs(cfg Config, l *loaded) []rung {
 // climber tries rung after rung and keeps the trace.
 type climber struct {
 	device   *device
+	maps     *maps
 	useLink  bool
 	attempts []Attempt
 	info     Info
@@ -110,7 +129,7 @@ func (c *climber) climb(list []rung) (attachment, error) {
 	var refused attachError
 	for _, r := range list {
 		tie, err := c.try(r)
-		c.attempts = append(c.attempts, Attempt{Step: stepAttach, Mode: r.mode, Frags: r.frags, Err: err})
+		c.attempts = append(c.attempts, r.attempt(err))
 		if err == nil {
 			return tie, nil
 		}
@@ -133,7 +152,14 @@ func (c *climber) climb(list []rung) (attachment, error) {
 }
 
 func (c *climber) try(r rung) (attachment, error) {
-	c.info = Info{Interface: c.device.name, Ifindex: c.device.index, Mode: r.mode, Frags: r.frags}
+	c.info = Info{Interface: c.device.name, Ifindex: c.device.index, Mode: r.mode, Frags: r.frags, Metadata: r.metadata}
+	if r.metadata != 0 {
+		c.info.Stamp = newStamp()
+	}
+	// Before the first frame can meet the program.
+	if err := c.maps.setStamp(c.info.Stamp); err != nil {
+		return nil, err
+	}
 	if c.useLink {
 		return attachLink(c.device, r, &c.info)
 	}

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Compiles xdp.c for both byte orders into the directory given (here if none).
+# Compiles xdp.c and xdp_meta.c for both byte orders into the directory given (here if none).
 # Needs clang only, of the version below: the objects are committed, and a test
 # compares them byte by byte with what this script makes. Nothing of the machine
 # gets into them: no debug information, no BTF, no paths, no compiler name.
@@ -15,8 +15,10 @@ case $("$clang" --version) in
 *"clang version $version"*) ;;
 *) echo "bpf: build: $clang is not clang $version" >&2; exit 3 ;;
 esac
-for order in el eb; do
-	# -mcpu=v2 keeps to instructions that every kernel with XSKMAP knows.
-	"$clang" -target bpf$order -mcpu=v2 -O2 -std=gnu11 -Wall -Wextra -Werror \
-		-nostdinc -fno-ident -fno-addrsig -g0 -c xdp.c -o "$out/xdp_bpf$order.o"
+for source in xdp xdp_meta; do
+	for order in el eb; do
+		# -mcpu=v2 keeps to instructions that every kernel with XSKMAP knows.
+		"$clang" -target bpf$order -mcpu=v2 -O2 -std=gnu11 -Wall -Wextra -Werror \
+			-nostdinc -fno-ident -fno-addrsig -g0 -c $source.c -o "$out/${source}_bpf$order.o"
+	done
 done

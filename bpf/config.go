@@ -58,6 +58,11 @@ type Config struct {
 	// 5.18 and a willing driver take; without it a native program limits the MTU.
 	NoFrags bool
 
+	// Metadata asks for the program that passes on what the driver knows of each
+	// frame: hardware timestamp, hash, VLAN tag. See ParseMetadata. It takes native
+	// mode, Linux 6.3 (6.8 for the tag) with BTF, and a driver that has any.
+	Metadata MetadataPolicy
+
 	// Replace removes a program that somebody else attached by netlink, instead
 	// of returning ErrForeignProgram. If ours cannot be attached then, theirs is
 	// put back. A program on another process's BPF link cannot be replaced. This
@@ -89,6 +94,12 @@ func (c Config) validate() error {
 	}
 	if c.Queues < 1 || c.Queues > maxQueues {
 		errs = append(errs, fmt.Errorf("bpf: config: Queues %d is outside 1 to %d", c.Queues, maxQueues))
+	}
+	if c.Metadata < MetadataOff || c.Metadata > MetadataRequire {
+		errs = append(errs, fmt.Errorf("bpf: config: Metadata %d is none of MetadataOff, MetadataAuto, MetadataRequire", int(c.Metadata)))
+	}
+	if c.Metadata == MetadataRequire && c.Mode == Generic {
+		errs = append(errs, errors.New("bpf: config: Metadata require cannot be met with Mode generic: only native mode has any"))
 	}
 	return errors.Join(errs...)
 }

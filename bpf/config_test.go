@@ -98,7 +98,7 @@ func TestCounters(t *testing.T) {
 	for i, n := range c.fields() {
 		*n = 1 << i
 	}
-	if c.Redirected != 1 || c.Passed() != 1<<11-2 {
+	if c.Redirected != 1 || c.Passed() != 1<<12-2 {
 		t.Errorf("%+v, passed %d", c, c.Passed())
 	}
 }

@@ -33,7 +33,7 @@ type found struct {
 // openDevice finds the interface that cfg means and checks that it carries
 // Ethernet frames. The caller closes it.
 func openDevice(cfg Config) (_ *device, err error) {
-	socket, err := nl.Subscribe(unix.NETLINK_ROUTE)
+	socket, err := openNetlink(unix.NETLINK_ROUTE)
 	if err != nil {
 		return nil, fmt.Errorf("bpf: open netlink socket (a sandbox may forbid AF_NETLINK): %w", err)
 	}
@@ -43,13 +43,6 @@ func openDevice(cfg Config) (_ *device, err error) {
 			d.close()
 		}
 	}()
-	// Each request is bounded: the kernel answers at once or, while another holds
-	// the rtnl lock, a little later.
-	limit := unix.Timeval{Sec: 10}
-	if err := errors.Join(socket.SetSendTimeout(&limit), socket.SetReceiveTimeout(&limit)); err != nil {
-		return nil, fmt.Errorf("bpf: set netlink timeout: %w", err)
-	}
-	_ = socket.SetExtAck(true) // the driver's own words in errors, from Linux 4.12 on
 	if err := d.resolve(cfg); err != nil {
 		return nil, err
 	}
@@ -58,6 +51,22 @@ func openDevice(cfg Config) (_ *device, err error) {
 		return nil, fmt.Errorf("bpf: read interface %s: %w", d, err)
 	}
 	return d, d.read(message)
+}
+
+// openNetlink makes a socket on which each request is bounded: the kernel answers at
+// once or, while another holds the rtnl lock, a little later.
+func openNetlink(protocol int) (*nl.NetlinkSocket, error) {
+	socket, err := nl.Subscribe(protocol)
+	if err != nil {
+		return nil, err
+	}
+	limit := unix.Timeval{Sec: 10}
+	if err := errors.Join(socket.SetSendTimeout(&limit), socket.SetReceiveTimeout(&limit)); err != nil {
+		socket.Close()
+		return nil, fmt.Errorf("set timeout: %w", err)
+	}
+	_ = socket.SetExtAck(true) // the driver's own words in errors, from Linux 4.12 on
+	return socket, nil
 }
 
 func (d *device) close() { d.socket.Close() }
@@ -106,12 +115,17 @@ func (d *device) get() ([]byte, error) {
 }
 
 func (d *device) execute(kind, flags int, data ...nl.NetlinkRequestData) ([][]byte, error) {
+	return execute(d.socket, unix.NETLINK_ROUTE, kind, flags, data...)
+}
+
+// execute sends one request on a socket of the protocol and gives the answers.
+func execute(socket *nl.NetlinkSocket, protocol, kind, flags int, data ...nl.NetlinkRequestData) ([][]byte, error) {
 	request := nl.NewNetlinkRequest(kind, flags)
-	request.Sockets = map[int]*nl.SocketHandle{unix.NETLINK_ROUTE: {Seq: request.Seq, Socket: d.socket}}
+	request.Sockets = map[int]*nl.SocketHandle{protocol: {Seq: request.Seq, Socket: socket}}
 	for _, one := range data {
 		request.AddData(one)
 	}
-	return request.Execute(unix.NETLINK_ROUTE, 0)
+	return request.Execute(protocol, 0)
 }
 
 func (d *device) read(message []byte) error {

@@ -74,7 +74,7 @@ func TestMemlockError(t *testing.T) {
 
 // The estimate that the text gives is of the right size.
 func TestMapBytes(t *testing.T) {
-	spec, err := openObject()
+	spec, err := plainObject().open()
 	if err != nil {
 		t.Fatal(err)
 	}

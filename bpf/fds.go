@@ -34,7 +34,7 @@ func (p *Program) FDs() (FDs, error) {
 			Link:     p.tie.linkFD(),
 			Queues:   p.maps.queues.FD(),
 			Filters:  p.maps.filters.FD(),
-			MAC:      p.maps.ownMAC.FD(),
+			MAC:      p.maps.own.FD(),
 			Counters: p.maps.counters.FD(),
 		}
 		return nil

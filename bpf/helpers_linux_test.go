@@ -3,6 +3,7 @@
 package bpf
 
 import (
+	"errors"
 	"net/netip"
 	"testing"
 
@@ -23,9 +24,10 @@ func (unattached) linkFD() int             { return -1 }
 type bench struct {
 	*Program
 	plain, frags, old *ebpf.Program
+	meta, metaFrags   *ebpf.Program // bound to no device: a kernel runs no others on test frames
 }
 
-// loadBench loads all three programs onto one set of tables.
+// loadBench loads all programs onto one set of tables.
 func loadBench(t testing.TB) *bench {
 	t.Helper()
 	l, err := load(Config{}.withDefaults())
@@ -42,33 +44,37 @@ func loadBench(t testing.TB) *bench {
 			t.Error(err)
 		}
 	})
-	b.old = loadOld(t, &l.maps, 0)
-	if err := b.SetMAC(target.MAC[:]); err != nil {
+	b.old = loadAs(t, &l.maps, plainObject(), oldName, 0)
+	b.meta = loadAs(t, &l.maps, metaObject(), metaName, 0)
+	if b.frags != nil {
+		b.metaFrags = loadAs(t, &l.maps, metaObject(), metaName, unix.BPF_F_XDP_HAS_FRAGS)
+	}
+	b.info.Stamp = newStamp()
+	if err := errors.Join(b.SetMAC(target.MAC[:]), l.maps.setStamp(b.info.Stamp)); err != nil {
 		t.Fatal(err)
 	}
 	return b
 }
 
-// loadOld loads the program for old kernels.
-func loadOld(t testing.TB, m *maps, flags uint32) *ebpf.Program {
+// loadAs loads one program, whose calls into a driver all say "not supported".
+func loadAs(t testing.TB, m *maps, o object, name string, flags uint32) *ebpf.Program {
 	t.Helper()
-	spec, err := openObject()
+	spec, err := o.open()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := spec.Programs[oldName]
+	s := spec.Programs[name]
 	s.Flags |= flags
-	for name, one := range map[string]*ebpf.Map{"filters": m.filters, "own_mac": m.ownMAC, "queues": m.queues, "counters": m.counters} {
-		if err := s.Instructions.AssociateMap(name, one); err != nil {
-			t.Fatal(err)
-		}
+	calls{}.link(s.Instructions)
+	if err := m.bind(s); err != nil {
+		t.Fatal(err)
 	}
-	old, err := ebpf.NewProgram(s)
+	p, err := ebpf.NewProgram(s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = old.Close() })
-	return old
+	t.Cleanup(func() { _ = p.Close() })
+	return p
 }
 
 // xdpSocket is an AF_XDP socket that can stand in the queue map. It has no rings:

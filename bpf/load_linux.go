@@ -15,18 +15,21 @@ type loaded struct {
 	maps     maps
 	plain    *ebpf.Program
 	frags    *ebpf.Program // nil where the kernel or the caller has it not
-	attempts []Attempt     // only what did not work
+	meta     bound
+	attempts []Attempt // only what did not work
 }
 
 // closePrograms drops our own descriptors; what is attached lives on by its link.
 func (l *loaded) closePrograms() {
-	_ = l.plain.Close()
-	_ = l.frags.Close()
+	for _, one := range []*ebpf.Program{l.plain, l.frags, l.meta.plain, l.meta.frags} {
+		_ = one.Close()
+	}
 }
 
-// load creates the maps and loads both programs. After an error nothing is left.
+// load creates the maps and loads the programs with frags and without. After an
+// error nothing is left.
 func load(cfg Config) (_ *loaded, err error) {
-	spec, err := openObject()
+	spec, err := plainObject().open()
 	if err != nil {
 		return nil, err
 	}
@@ -46,28 +49,20 @@ func load(cfg Config) (_ *loaded, err error) {
 
 // createMaps makes the maps and binds the programs' references to them.
 func (l *loaded) createMaps(spec *ebpf.CollectionSpec) error {
-	for _, one := range []struct {
-		name  string
-		place **ebpf.Map
-	}{
-		{"filters", &l.maps.filters},
-		{"own_mac", &l.maps.ownMAC},
-		{"queues", &l.maps.queues},
-		{"counters", &l.maps.counters},
-	} {
-		step := "create map " + one.name
-		m, err := ebpf.NewMap(spec.Maps[one.name])
+	for i, place := range l.maps.places() {
+		name := mapNames[i]
+		m, err := ebpf.NewMap(spec.Maps[name])
 		if errors.Is(err, unix.EPERM) {
-			return explainMemory(step, err, mapBytes(spec.Maps[one.name]))
+			return explainMemory("create map "+name, err, mapBytes(spec.Maps[name]))
 		}
 		if err != nil {
-			return fmt.Errorf("bpf: %s: %w", step, bare(err))
+			return fmt.Errorf("bpf: create map %s: %w", name, bare(err))
 		}
-		*one.place = m
-		for _, program := range spec.Programs {
-			if err := program.Instructions.AssociateMap(one.name, m); err != nil {
-				return fmt.Errorf("bpf: %s: %w", step, err)
-			}
+		*place = m
+	}
+	for _, program := range spec.Programs {
+		if err := l.maps.bind(program); err != nil {
+			return err
 		}
 	}
 	return nil

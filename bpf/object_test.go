@@ -21,12 +21,15 @@ import (
 
 // The objects of both byte orders, each run as on a machine of that order.
 var objects = []struct {
-	file   string
-	object []byte
-	order  binary.ByteOrder
+	file     string
+	object   []byte
+	order    binary.ByteOrder
+	programs []string
 }{
-	{"xdp_bpfel.o", littleEndian, binary.LittleEndian},
-	{"xdp_bpfeb.o", bigEndian, binary.BigEndian},
+	{"xdp_bpfel.o", plainLittle, binary.LittleEndian, plainObject().programs},
+	{"xdp_bpfeb.o", plainBig, binary.BigEndian, plainObject().programs},
+	{"xdp_meta_bpfel.o", metaLittle, binary.LittleEndian, metaObject().programs},
+	{"xdp_meta_bpfeb.o", metaBig, binary.BigEndian, metaObject().programs},
 }
 
 // The committed objects are what build.sh makes of the source.
@@ -82,9 +85,10 @@ func machine(t testing.TB, object []byte, order binary.ByteOrder, program string
 	if spec.ByteOrder != order {
 		t.Fatalf("object is %v", spec.ByteOrder)
 	}
-	m := &vm.Machine{Order: order, Filters: map[string]bool{}, MAC: make([]byte, 8), Sockets: map[int]bool{0: true}}
+	m := &vm.Machine{Order: order, Filters: map[string]bool{}, Sockets: map[int]bool{0: true}}
 	m.Load(spec.Programs[program].Instructions)
-	copy(m.MAC, target.MAC[:])
+	m.Own = [][]byte{make([]byte, 8), make([]byte, 8)}
+	copy(m.Own[ownMAC], target.MAC[:])
 	for range model.Reasons {
 		m.Counters = append(m.Counters, make([]byte, 8))
 	}
@@ -101,7 +105,7 @@ func TestObjectsDecide(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	for _, o := range objects {
-		for _, program := range []string{programName, oldName} {
+		for _, program := range o.programs {
 			t.Run(o.file+" "+program, func(t *testing.T) {
 				m := machine(t, o.object, o.order, program)
 				expected := modelOf(filters(), 0)
@@ -144,7 +148,7 @@ func FuzzObjects(f *testing.F) {
 	f.Fuzz(func(t *testing.T, frame []byte) {
 		want := expected.Decide(frame, 0)
 		for _, o := range objects {
-			m := machine(t, o.object, o.order, programName)
+			m := machine(t, o.object, o.order, o.programs[0])
 			verdict, err := m.Run(frame, 0)
 			if err != nil {
 				t.Fatal(err)

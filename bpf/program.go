@@ -23,16 +23,37 @@ type attachment interface {
 	linkFD() int
 }
 
-// maps are the program's tables; see xdp.c for what each holds.
+// maps are the program's tables; see decide.h for what each holds.
 type maps struct {
-	filters, ownMAC, queues, counters *ebpf.Map
+	filters, own, queues, counters *ebpf.Map
+}
+
+// The entries of maps.own, as in decide.h. Each is 8 bytes.
+const (
+	ownMAC   uint32 = iota // 6 bytes, and 2 of zero
+	ownStamp               // in the machine's byte order
+)
+
+// places has them in the order of mapNames.
+func (m *maps) places() [len(mapNames)]**ebpf.Map {
+	return [...]**ebpf.Map{&m.filters, &m.own, &m.queues, &m.counters}
+}
+
+// bind makes the program's references to tables mean these.
+func (m *maps) bind(program *ebpf.ProgramSpec) error {
+	for i, place := range m.places() {
+		if err := program.Instructions.AssociateMap(mapNames[i], *place); err != nil {
+			return fmt.Errorf("bpf: bind map %s: %w", mapNames[i], err)
+		}
+	}
+	return nil
 }
 
 func (m *maps) close() error {
 	var errs []error
-	for _, one := range []*ebpf.Map{m.filters, m.ownMAC, m.queues, m.counters} {
-		if one != nil {
-			errs = append(errs, one.Close())
+	for _, place := range m.places() {
+		if *place != nil {
+			errs = append(errs, (*place).Close())
 		}
 	}
 	return errors.Join(errs...)
@@ -47,17 +68,24 @@ type Info struct {
 	ProgramID uint32 // as bpftool shows it
 	LinkID    uint32 // 0: attached by netlink, stays after a kill
 	Queues    int    // size of the queue map
-	Attempts  []Attempt
+
+	// Metadata is what a frame may carry, if the program with metadata runs; each
+	// frame carries only what the driver knew of it. Stamp is for ParseMetadata, and 0
+	// if the plain program runs.
+	Metadata Fields
+	Stamp    Stamp
+
+	Attempts []Attempt
 }
 
 // Attempt is one step on the way to what was obtained. The last one of a
 // successful Attach has no error.
 type Attempt struct {
-	Step string // "load" or "attach"
+	Step string // "metadata" (look for what the driver and the kernel offer), "load" or "attach"
 	Mode Mode   // for "attach"
-	// Frags: the program for frames of several buffers.
-	Frags bool
-	Err   error
+	// Frags: the program for frames of several buffers. Metadata: the one with metadata.
+	Frags, Metadata bool
+	Err             error
 }
 
 // String gives the attempt and its result on one line.
@@ -69,6 +97,9 @@ func (a Attempt) String() string {
 	if a.Frags {
 		s += " frags"
 	}
+	if a.Metadata {
+		s += " with metadata"
+	}
 	if a.Err == nil {
 		return s + ": ok"
 	}
@@ -76,8 +107,9 @@ func (a Attempt) String() string {
 }
 
 const (
-	stepLoad   = "load"
-	stepAttach = "attach"
+	stepMetadata = "metadata"
+	stepLoad     = "load"
+	stepAttach   = "attach"
 )
 
 // Program is an XDP program on an interface, with its tables. It takes frames

@@ -21,7 +21,7 @@ type attachError struct {
 }
 
 func (e *attachError) add(d *device, r rung, err error) {
-	e.rungs = append(e.rungs, Attempt{stepAttach, r.mode, r.frags, err}.String())
+	e.rungs = append(e.rungs, r.attempt(err).String())
 	e.causes = append(e.causes, err)
 	if h := hint(d, r, err); h != "" {
 		e.hint = h

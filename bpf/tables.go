@@ -111,7 +111,7 @@ func (p *Program) SetMAC(mac net.HardwareAddr) error {
 func (m *maps) setMAC(mac net.HardwareAddr) error {
 	var entry [8]byte
 	copy(entry[:], mac)
-	if err := m.ownMAC.Update(uint32(0), entry[:], ebpf.UpdateAny); err != nil {
+	if err := m.own.Update(ownMAC, entry[:], ebpf.UpdateAny); err != nil {
 		return fmt.Errorf("bpf: set MAC %s: %w", mac, bare(err))
 	}
 	return nil

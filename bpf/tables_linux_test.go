@@ -124,24 +124,10 @@ func TestLoadsStrictlyAligned(t *testing.T) {
 	testnet.Require(t)
 	b := loadBench(t)
 	const strictAlignment = 1 // BPF_F_STRICT_ALIGNMENT
-	old := loadOld(t, &b.maps, strictAlignment)
-	spec, err := openObject()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := spec.Programs[programName]
-	s.Flags |= strictAlignment
-	for name, m := range map[string]*ebpf.Map{"filters": b.maps.filters, "own_mac": b.maps.ownMAC, "queues": b.maps.queues, "counters": b.maps.counters} {
-		if err := s.Instructions.AssociateMap(name, m); err != nil {
-			t.Fatal(err)
-		}
-	}
-	p, err := ebpf.NewProgram(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = p.Close() })
-	for _, one := range []*ebpf.Program{p, old} {
+	old := loadAs(t, &b.maps, plainObject(), oldName, strictAlignment)
+	p := loadAs(t, &b.maps, plainObject(), programName, strictAlignment)
+	meta := loadAs(t, &b.maps, metaObject(), metaName, strictAlignment)
+	for _, one := range []*ebpf.Program{p, old, meta} {
 		info, err := one.Info()
 		if err != nil {
 			t.Fatal(err)

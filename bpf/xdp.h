@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 
-/* The few parts of the kernel's BPF interface that xdp.c needs, and the packet
- * headers it reads, so that the build takes clang and nothing else. Numbers and
+/* The few parts of the kernel's BPF interface that the programs need, and the packet
+ * headers they read, so that the build takes clang and nothing else. Numbers and
  * layouts are the kernel's (include/uapi/linux/bpf.h) and the RFCs'.
  */
 #ifndef XDPATH_XDP_H
@@ -42,6 +42,7 @@ struct map {
 
 static void *(*map_lookup)(struct map *map, const void *key) = (void *)1;
 static long (*redirect_map)(struct map *map, u32 key, u64 flags) = (void *)51;    /* flags as fallback: 5.3 */
+static long (*adjust_meta)(struct xdp_md *ctx, long delta) = (void *)54;           /* 4.15 */
 static u64 (*get_buff_len)(struct xdp_md *ctx) = (void *)188;                     /* 5.18 */
 
 struct eth {

@@ -28,13 +28,14 @@ const (
 	Fragment
 	VLAN
 	Malformed
+	NoRoom  // the driver's doing, which no frame and no table tells: never decided here
 	Reasons // their number
 )
 
 // String gives the name that bpf.Counters uses.
 func (r Reason) String() string {
 	names := [Reasons]string{"Redirected", "NoSocket", "NoFilter", "OtherMAC", "Broadcast", "NotUDP",
-		"Options", "Extension", "Fragment", "VLAN", "Malformed"}
+		"Options", "Extension", "Fragment", "VLAN", "Malformed", "NoRoom"}
 	if r < 0 || r >= Reasons {
 		return "unknown"
 	}

@@ -16,6 +16,9 @@ func (r *run) bytes(at uint64, n int) ([]byte, error) {
 	if region < 0 || region >= len(r.regions) || offset+n > len(r.regions[region]) {
 		return nil, fmt.Errorf("no %d bytes at %#x", n, at)
 	}
+	if region == regionFrame && offset < r.meta {
+		return nil, fmt.Errorf("%d bytes at %#x are in front of the metadata", n, at)
+	}
 	return r.regions[region][offset : offset+n], nil
 }
 
@@ -25,9 +28,11 @@ func (r *run) load(ins *asm.Instruction) error {
 	if at>>32 == address(regionContext)>>32 {
 		switch uint32(at) {
 		case 0: // data
-			r.regs[ins.Dst] = address(regionFrame)
+			r.regs[ins.Dst] = address(regionFrame) + headroom
 		case 4: // data_end
-			r.regs[ins.Dst] = address(regionFrame) + uint64(r.length)
+			r.regs[ins.Dst] = address(regionFrame) + headroom + uint64(r.length)
+		case 8: // data_meta
+			r.regs[ins.Dst] = address(regionFrame) + uint64(r.meta)
 		case 16: // rx_queue_index
 			r.regs[ins.Dst] = uint64(r.queue)
 		default:
@@ -89,7 +94,7 @@ func write(order binary.ByteOrder, b []byte, v uint64) error {
 }
 
 // The maps by name; a handle is no address.
-var mapNames = []string{"filters", "own_mac", "queues", "counters"}
+var mapNames = []string{"filters", "own", "queues", "counters"}
 
 func mapHandle(name string) uint64 {
 	for i, n := range mapNames {
@@ -117,10 +122,14 @@ func (r *run) call(helper int64) error {
 		if r.mapName(r.regs[asm.R1]) == "queues" && r.Sockets[int(uint32(r.regs[asm.R2]))] {
 			r.regs[asm.R0] = 4 // XDP_REDIRECT
 		}
+	case 54: // bpf_xdp_adjust_meta
+		r.adjustMeta(int(int32(r.regs[asm.R2])))
 	case 188: // bpf_xdp_get_buff_len
 		r.regs[asm.R0] = uint64(r.length)
 	default:
-		return fmt.Errorf("unknown helper %d", helper)
+		if err := r.callDriver(helper); err != nil {
+			return err
+		}
 	}
 	r.clobber()
 	return nil
@@ -148,8 +157,10 @@ func (r *run) lookup(name string, key uint64) error {
 		if r.Filters[string(b)] {
 			value = make([]byte, 4)
 		}
-	case "own_mac":
-		value = r.MAC
+	case "own":
+		if i := r.Order.Uint32(b); int(i) < len(r.Own) {
+			value = r.Own[i]
+		}
 	case "counters":
 		if i := r.Order.Uint32(b); int(i) < len(r.Counters) {
 			value = r.Counters[i]

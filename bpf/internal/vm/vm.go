@@ -20,13 +20,32 @@ import (
 type Machine struct {
 	Order    binary.ByteOrder // that the program was compiled for
 	Filters  map[string]bool  // by the bytes of the key
-	MAC      []byte           // 8 bytes
+	Own      [][]byte         // 8 bytes each: MAC address, stamp
 	Sockets  map[int]bool     // by queue
 	Counters [][]byte         // 8 bytes each, in Order
+	Driver   Driver
+
+	// Front is what the last run put in front of the frame.
+	Front []byte
 
 	code  []asm.Instruction
 	slots map[int]int // from instruction slot (jumps count in these) to index
 	start []int       // the reverse
+}
+
+// Driver answers the calls into the driver. What is nil it does not know.
+type Driver struct {
+	Timestamp *uint64
+	Hash      *[2]uint32 // with its type
+	VLAN      *VLAN
+	NoRoom    bool // for metadata
+	Own       int  // bytes of the driver's own metadata
+}
+
+// VLAN is a tag that was taken out of a frame.
+type VLAN struct {
+	Proto [2]byte // network order
+	TCI   uint16
 }
 
 // Load prepares a program; jumps count in slots of 8 bytes, of which a 64-bit
@@ -47,6 +66,7 @@ type run struct {
 	regions [][]byte // an address is (index + 1) << 32 + offset
 	queue   int
 	length  int // of the frame
+	meta    int // where metadata begins, in the region of the frame
 }
 
 // The first regions; map values follow.
@@ -58,12 +78,16 @@ const (
 
 const stackSize = 512
 
+// headroom is what lies in front of a frame (XDP_PACKET_HEADROOM).
+const headroom = 256
+
 func address(region int) uint64 { return uint64(region+1) << 32 }
 
 // Run gives the program's verdict on a frame that lies in one buffer.
 func (m *Machine) Run(frame []byte, queue int) (uint64, error) {
-	r := &run{Machine: m, queue: queue, length: len(frame)}
-	r.regions = [][]byte{nil, append([]byte(nil), frame...), make([]byte, stackSize)}
+	r := &run{Machine: m, queue: queue, length: len(frame), meta: headroom - m.Driver.Own}
+	r.regions = [][]byte{nil, append(make([]byte, headroom), frame...), make([]byte, stackSize)}
+	m.Front = nil
 	r.regs[asm.R1] = address(regionContext)
 	r.regs[asm.RFP] = address(regionStack) + stackSize
 	const limit = 10_000 // the program has no loops
@@ -74,6 +98,7 @@ func (m *Machine) Run(frame []byte, queue int) (uint64, error) {
 		}
 		ins := &m.code[at]
 		if ins.OpCode.JumpOp() == asm.Exit {
+			m.Front = r.regions[regionFrame][r.meta:headroom]
 			return r.regs[asm.R0], nil
 		}
 		next, err := r.step(ins, at)
