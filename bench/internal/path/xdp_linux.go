@@ -30,7 +30,7 @@ func xdpPath() Path {
 // xdpConfig opens rings that hold cfg.Hold datagrams, half of it in each.
 func xdpConfig(cfg Config) xsk.Config {
 	ring := uint32(cfg.Hold / 2)
-	return xsk.Config{Interface: cfg.Interface, Queue: cfg.Queue, RxSize: ring, TxSize: ring}
+	return xsk.Config{Interface: cfg.Interface, Queue: cfg.Queue, RxSize: ring, TxSize: ring, RxFrames: cfg.Hold}
 }
 
 // An xdpEnd is what both sides have in common.
