@@ -35,11 +35,15 @@ func (o *opening) open(mem []byte) error {
 
 // undo takes back what an attempt that failed has done.
 func (o *opening) undo() {
+	last := false
+	if o.pair != nil {
+		last, _ = o.pair.leave(o.sys.fd)
+	}
 	if o.sys.fd >= 0 {
 		o.sys.close()
 	}
-	if o.pair != nil {
-		o.pair.leave()
+	if last {
+		o.pair.end()
 	}
 }
 
@@ -182,7 +186,7 @@ func (o *opening) mapRings() error {
 		o.tx = &tx
 	}
 	if o.sharesQueue() {
-		if c.Share.os.poller() < 0 || !c.Share.rings.join() {
+		if c.Share.os.poller() < 0 || !c.Share.rings.join(fd) {
 			return o.errorf("share the queue of", fmt.Errorf("the other socket was closed: %w", net.ErrClosed))
 		}
 		o.pair = c.Share.rings
@@ -196,7 +200,7 @@ const offsetsSize = 128
 
 // mapPair maps fill and completion ring.
 func (o *opening) mapPair(off unix.XDPMmapOffsets) error {
-	c, fd := &o.s.cfg, o.sys.fd
+	fd := o.sys.fd
 	pool, own, err := o.fillPool()
 	if err != nil {
 		return err
@@ -210,22 +214,30 @@ func (o *opening) mapPair(off unix.XDPMmapOffsets) error {
 		}
 		return nil // an area of the socket's own says it itself
 	}
-	fill, fillMem, err := mapRing[uint64](fd, unix.XDP_UMEM_PGOFF_FILL_RING, off.Fr, c.FillSize)
+	remap := func(fd int) (mapping, error) { return o.mapBoth(fd, off) }
+	m, err := remap(fd)
 	if err != nil {
-		closePool()
-		return o.errorf("map the fill ring of", err)
+		return errors.Join(err, closePool())
 	}
-	done, doneMem, err := mapRing[uint64](fd, unix.XDP_UMEM_PGOFF_COMPLETION_RING, off.Cr, c.CompletionSize)
+	o.pair = newPair(o.s.area, pool, fd, m)
+	o.pair.remap, o.pair.closePool = remap, closePool
+	return nil
+}
+
+// mapBoth maps fill and completion ring through the socket fd.
+func (o *opening) mapBoth(fd int, off unix.XDPMmapOffsets) (m mapping, err error) {
+	fill, fillMem, err := mapRing[uint64](fd, unix.XDP_UMEM_PGOFF_FILL_RING, off.Fr, o.s.cfg.FillSize)
 	if err != nil {
-		closePool()
+		return m, o.errorf("map the fill ring of", err)
+	}
+	done, doneMem, err := mapRing[uint64](fd, unix.XDP_UMEM_PGOFF_COMPLETION_RING, off.Cr, o.s.cfg.CompletionSize)
+	if err != nil {
 		unix.Munmap(fillMem)
-		return o.errorf("map the completion ring of", err)
+		return m, o.errorf("map the completion ring of", err)
 	}
 	fr, cr := ring.NewProducer(fill), ring.NewConsumer(done)
-	o.pair = newPair(o.s.area, pool, &fr, &cr)
-	o.pair.unmap = func() error { return errors.Join(unix.Munmap(fillMem), unix.Munmap(doneMem)) }
-	o.pair.closePool = closePool
-	return nil
+	unmap := func() error { return errors.Join(unix.Munmap(fillMem), unix.Munmap(doneMem)) }
+	return mapping{&fr, &cr, unmap}, nil
 }
 
 // fillPool is the pool for a fill ring of the socket's own, and whether it is

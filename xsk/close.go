@@ -33,6 +33,9 @@ func (s *Socket) Close() error {
 
 	s.rxMu.Lock()
 	s.txMu.Lock()
+	if s.rx != nil && s.rings.shared() {
+		s.drop()
+	}
 	s.last, _ = s.os.statistics()
 	s.closed.Store(true)
 	s.txMu.Unlock()
@@ -41,7 +44,9 @@ func (s *Socket) Close() error {
 	s.txWait.Close()
 
 	zeroCopy := s.info.Mode == ZeroCopy
-	errs := []error{s.area.Detach(s.os.poller(), s.os.close)}
+	fd := s.os.poller()
+	last, err := s.rings.leave(fd)
+	errs := []error{err, s.area.Detach(fd, s.os.close)}
 	if zeroCopy && !s.own {
 		// The device goes on writing into the chunks that it was given
 		// until the kernel's work queue has taken them from it
@@ -49,11 +54,33 @@ func (s *Socket) Close() error {
 		// tells us of. Others must not get them before.
 		time.Sleep(zeroCopyRelease)
 	}
-	errs = append(errs, s.rings.leave(), s.closeMemory())
+	if last {
+		errs = append(errs, s.rings.end())
+	}
+	errs = append(errs, s.closeMemory())
 	if err := errors.Join(errs...); err != nil {
 		return s.errorf("close", err)
 	}
 	return nil
+}
+
+// drop gives the frames that were not read back to the fill ring, which goes on
+// to serve who shares it. The receive lock is held.
+func (s *Socket) drop() {
+	var frames [64]umem.Frame
+	for left := int(s.rx.Size()); left > 0; left -= len(frames) {
+		n := 0
+		x, y := s.rx.Peek(uint32(len(frames)))
+		for _, span := range [2][]desc{x, y} {
+			for _, d := range span {
+				frames[n] = s.area.Decode(d.Addr, d.Len, false)
+				n++
+			}
+		}
+		good, _ := s.area.Admit(s.rings.id, frames[:n])
+		s.rx.Release(uint32(n))
+		s.rings.release(frames[:good])
+	}
 }
 
 // zeroCopyRelease is how long the chunks of a closed zero-copy socket are kept

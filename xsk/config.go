@@ -106,7 +106,9 @@ type Config struct {
 	RxFrames, TxFrames int
 	// Share is an open socket whose area to use, instead of Area. On the same
 	// interface and queue the two also share the fill and the completion
-	// ring, and Share's pool for the fill ring.
+	// ring, and Share's pool for the fill ring. Before Linux 6.4 the one that
+	// was opened first stays in the queue map, deaf, when it is closed first:
+	// put the other one there before.
 	Share *Socket
 
 	// MultiBuffer lets a packet span several frames (jumbo frames). The XDP

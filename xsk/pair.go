@@ -4,8 +4,10 @@ package xsk
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/xdpath/xdpath/internal/ring"
 	"github.com/xdpath/xdpath/umem"
@@ -14,6 +16,8 @@ import (
 // pair is the fill and the completion ring of one queue, with the pool that
 // feeds it. Sockets that share the queue share the pair; the last one out
 // reclaims what the kernel held.
+//
+// The rings are mapped through the descriptor of one of the sockets.
 type pair struct {
 	id       uint32 // the pair's number in its area
 	doneSize uint32 // entries of the completion ring
@@ -29,18 +33,27 @@ type pair struct {
 	completed uint64
 	invalid   uint64
 
-	usersMu   sync.Mutex // guards what follows
-	users     int
+	usersMu   sync.Mutex // guards what follows; taken before the others
+	users     []int      // descriptors of the sockets
+	ended     bool       // the last has left
+	mapped    int        // the descriptor that the rings are mapped through
+	remap     func(fd int) (mapping, error)
 	unmap     func() error
 	closePool func() error
 }
 
-// newPair makes a pair with one user.
-func newPair(area *umem.Area, pool *umem.Pool, fill *ring.Producer[uint64], done *ring.Consumer[uint64]) *pair {
-	none := func() error { return nil }
+// mapping is the two rings of a pair as one socket's descriptor shows them.
+type mapping struct {
+	fill  *ring.Producer[uint64]
+	done  *ring.Consumer[uint64]
+	unmap func() error
+}
+
+// newPair makes a pair over the rings of the socket fd.
+func newPair(area *umem.Area, pool *umem.Pool, fd int, m mapping) *pair {
 	return &pair{
-		id: area.Rings(), area: area, pool: pool, doneSize: done.Size(), fill: fill, done: done,
-		users: 1, unmap: none, closePool: none,
+		id: area.Rings(), area: area, pool: pool, doneSize: m.done.Size(), fill: m.fill, done: m.done,
+		users: []int{fd}, mapped: fd, unmap: m.unmap, closePool: func() error { return nil },
 	}
 }
 
@@ -127,25 +140,59 @@ func (p *pair) reap(limit uint32) (n int) {
 }
 
 // join adds a socket to the pair; false means that its last one has left.
-func (p *pair) join() bool {
+func (p *pair) join(fd int) bool {
 	p.usersMu.Lock()
 	defer p.usersMu.Unlock()
-	if p.users == 0 {
-		return false
+	if !p.ended {
+		p.users = append(p.users, fd)
 	}
-	p.users++
-	return true
+	return !p.ended
 }
 
-// leave takes a socket off the pair, and the rings away with the last. To be
-// called after the socket's descriptor was closed, so that the kernel has let go
-// of the chunks.
-func (p *pair) leave() error {
+// shared tells whether the pair has more than one socket.
+func (p *pair) shared() bool {
 	p.usersMu.Lock()
 	defer p.usersMu.Unlock()
-	if p.users--; p.users > 0 {
-		return nil
+	return len(p.users) > 1
+}
+
+// leave takes a socket off the pair, before its descriptor is closed, and tells
+// whether it was the last: end must follow then.
+func (p *pair) leave(fd int) (last bool, err error) {
+	p.usersMu.Lock()
+	defer p.usersMu.Unlock()
+	p.users = slices.DeleteFunc(p.users, func(u int) bool { return u == fd })
+	if p.ended = len(p.users) == 0; !p.ended && p.mapped == fd {
+		err = p.move(p.users[0])
 	}
+	return p.ended, err
+}
+
+// move maps the rings through another socket. A mapping holds the socket that it
+// was made through: closed but for that, it would stay in the queue map and take
+// packets that nobody reads.
+func (p *pair) move(fd int) error {
+	m, err := p.remap(fd)
+	if errors.Is(err, syscall.EBUSY) {
+		return nil // before Linux 6.4 a bound socket maps nothing; see Config.Share
+	}
+	if err != nil {
+		return err
+	}
+	p.fillMu.Lock()
+	p.fill = m.fill
+	p.fillMu.Unlock()
+	p.doneMu.Lock()
+	p.done = m.done
+	p.doneMu.Unlock()
+	unmap := p.unmap
+	p.mapped, p.unmap = fd, m.unmap
+	return unmap()
+}
+
+// end takes the rings away after the last socket's descriptor was closed, so that
+// the kernel has let go of the chunks.
+func (p *pair) end() error {
 	p.fillMu.Lock()
 	p.fill = nil
 	p.fillMu.Unlock()

@@ -98,7 +98,7 @@ func newSim(t testing.TB, c simConfig) (*Socket, *sim) {
 	rc, tp := ring.NewConsumer(rx), ring.NewProducer(tx)
 	fp, dc := ring.NewProducer(fill), ring.NewConsumer(done)
 	s.rx, s.tx = &rc, &tp
-	s.rings = newPair(area, rxPool, &fp, &dc)
+	s.rings = newPair(area, rxPool, k.poller(), mapping{&fp, &dc, func() error { return nil }})
 	s.rings.refill()
 	area.CloseWithLast()
 	if err := area.Attach(func([]byte, []umem.Member) (umem.Member, error) { return umem.Member{FD: k.poller()}, nil }); err != nil {
