@@ -4,12 +4,14 @@ package control
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"time"
 )
 
@@ -67,6 +69,34 @@ func (c *Conn) Receive(deadline time.Time) (Message, error) {
 		return Message{}, fmt.Errorf("control: receive: %w", err)
 	}
 	return decode(head, c.c)
+}
+
+// Watch waits until ctx is done, and returns nil; or until the other end closes
+// the stream or says something unasked, and tells so. No Receive or Call may run
+// beside it.
+func (c *Conn) Watch(ctx context.Context) error {
+	if err := c.c.SetReadDeadline(time.Time{}); err != nil {
+		return fmt.Errorf("control: watch: %w", err)
+	}
+	interrupted := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(interrupted)
+		_ = c.c.SetReadDeadline(time.Unix(1, 0)) // if the stream is gone, Read knows
+	})
+	n, err := c.c.Read(make([]byte, 1))
+	if !stop() {
+		<-interrupted // or its deadline would hit the next Receive
+	}
+	switch {
+	case n > 0:
+		return errors.New("control: watch: a message that nobody asked for")
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil
+	case errors.Is(err, io.EOF):
+		return fmt.Errorf("control: watch: %w", io.ErrUnexpectedEOF)
+	default:
+		return fmt.Errorf("control: watch: %w", err)
+	}
 }
 
 // Call sends a question and waits at most wait for the answer. The answer

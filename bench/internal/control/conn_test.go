@@ -3,6 +3,7 @@
 package control
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -141,4 +142,42 @@ func TestSendRefuses(t *testing.T) {
 			t.Errorf("%s: sent", name)
 		}
 	}
+}
+
+func TestWatch(t *testing.T) {
+	t.Run("until told", func(t *testing.T) {
+		c, other := pair(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(10*time.Millisecond, cancel)
+		if err := c.Watch(ctx); err != nil {
+			t.Fatal(err)
+		}
+		// The stream is as good as before.
+		b, err := Encode(Message{Type: TypeOK})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := other.Write(b); err != nil {
+			t.Fatal(err)
+		}
+		if m, err := c.Receive(time.Now().Add(time.Minute)); err != nil || m.Type != TypeOK {
+			t.Errorf("%+v, %v", m, err)
+		}
+	})
+	t.Run("until the other end is gone", func(t *testing.T) {
+		c, other := pair(t)
+		time.AfterFunc(10*time.Millisecond, func() { _ = other.Close() })
+		if err := c.Watch(t.Context()); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("error %v, want unexpected EOF", err)
+		}
+	})
+	t.Run("until the other end talks", func(t *testing.T) {
+		c, other := pair(t)
+		if _, err := other.Write([]byte{0}); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Watch(t.Context()); err == nil || !strings.Contains(err.Error(), "nobody asked") {
+			t.Errorf("error %v", err)
+		}
+	})
 }

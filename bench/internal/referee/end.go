@@ -104,6 +104,23 @@ func (e *End) totals(d time.Duration) (control.Totals, error) {
 	return *a.Totals, nil
 }
 
+// guard runs f and hangs up other if the worker of e goes away meanwhile: what
+// f waits for would be in vain then.
+func (e *End) guard(other *End, f func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := e.conn.Watch(ctx); err != nil {
+			e.broken = true
+			_ = other.Hangup() // it is given up in any case
+		}
+	}()
+	f()
+	cancel()
+	<-done
+}
+
 // close closes the path. Where that fails, or frees the path only in part, the
 // worker is given up: it holds what the next path needs.
 func (e *End) close() {

@@ -188,7 +188,8 @@ func (r *runner) open(tx, rx *End, d time.Duration) (sent, got control.Totals, e
 	if err := tx.start(start); err != nil {
 		return sent, got, fmt.Errorf("sender: %w", err)
 	}
-	sent, txErr := tx.totals(d)
+	var txErr error
+	rx.guard(tx, func() { sent, txErr = tx.totals(d) })
 	// The receiver must leave the window whatever became of the sender.
 	if err := rx.stop(); err != nil {
 		return sent, got, fmt.Errorf("receiver: %w", err)

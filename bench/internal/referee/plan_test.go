@@ -249,6 +249,23 @@ func TestRunWorkerDies(t *testing.T) {
 	}
 }
 
+// TestRunReceiverDies loses the receiver in a long window: nobody waits for the
+// end of that.
+func TestRunReceiverDies(t *testing.T) {
+	b := newBridge(t, "good")
+	p := plan("good")
+	p.Runs, p.Duration = 1, 9*time.Minute
+	time.AfterFunc(200*time.Millisecond, func() { _ = b.ends[1].Hangup() })
+	begun := time.Now()
+	out, err := Run(t.Context(), p, b, quiet)
+	if err != nil || len(out.Skipped) != 1 || !strings.Contains(out.Skipped[0].Reason, "receiver: the worker is gone") {
+		t.Errorf("%v: %+v", err, out)
+	}
+	if took := time.Since(begun); took > 30*time.Second {
+		t.Errorf("took %v", took)
+	}
+}
+
 func TestRunInterrupted(t *testing.T) {
 	b := newBridge(t, "good")
 	p := plan("good")

@@ -27,8 +27,8 @@ type Sender interface {
 // A Receiver is the receiving side of a path, for one goroutine.
 type Receiver interface {
 	// Receive returns payloads in views, valid until the next call. It waits
-	// for the first one, but not much longer than 10 ms and not after ctx is
-	// done, and then returns 0.
+	// for the first one until ctx is done, or for a bounded time of its own
+	// of about 10 ms, and then returns 0.
 	Receive(ctx context.Context, views [][]byte) (int, error)
 }
 
@@ -102,24 +102,7 @@ func Collect(ctx context.Context, r Receiver, check *Checker, batch int) (time.D
 			return c.span(), err
 		}
 	}
-	// What is still queued came in time and counts. The context for that has
-	// an end of its own.
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainMost)
-	defer cancel()
-	for heard := time.Now(); drain.Err() == nil; {
-		n, err := c.receive(drain)
-		if err != nil {
-			return c.span(), err
-		}
-		// Only an empty look can end it: we may have been kept from looking
-		// for longer than that.
-		if n > 0 {
-			heard = time.Now()
-		} else if time.Since(heard) > quietFor {
-			break
-		}
-	}
-	return c.span(), nil
+	return c.span(), c.drain(context.WithoutCancel(ctx))
 }
 
 // A collector is the state of one Collect.
@@ -144,6 +127,28 @@ func (c *collector) receive(ctx context.Context) (int, error) {
 		}
 	}
 	return n, err
+}
+
+// drain receives what is still queued: it came in time and counts.
+func (c *collector) drain(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, drainMost)
+	defer cancel()
+	for heard := time.Now(); ctx.Err() == nil; {
+		look, done := context.WithTimeout(ctx, quietFor)
+		n, err := c.receive(look)
+		done()
+		if err != nil {
+			return err
+		}
+		// Only an empty look can end it: we may have been kept from looking
+		// for longer than that.
+		if n > 0 {
+			heard = time.Now()
+		} else if time.Since(heard) >= quietFor {
+			return nil
+		}
+	}
+	return nil
 }
 
 func (c *collector) span() time.Duration { return c.last.Sub(c.first) }

@@ -61,27 +61,31 @@ func read(ctx context.Context, conn *control.Conn, to chan<- control.Message) er
 	}
 }
 
+// answerAll answers until there is nobody to answer any more.
 func (s *server) answerAll(ctx context.Context, conn *control.Conn, questions <-chan control.Message) error {
 	for {
 		select {
 		case q := <-questions:
 			a, err := s.answer(ctx, q)
-			if err == errBye {
-				return conn.Send(a)
-			}
-			if err != nil {
+			if err != nil && err != errBye {
 				a = control.Message{Type: control.TypeError, Error: &control.Error{Reason: err.Error()}}
 			}
-			if err := conn.Send(a); err != nil {
-				return err
+			if sendErr := conn.Send(a); sendErr != nil || err == errBye {
+				return hungUp(ctx, sendErr)
 			}
 		case <-ctx.Done():
-			if err := context.Cause(ctx); !errors.Is(err, io.EOF) {
-				return err
-			}
-			return nil
+			return hungUp(ctx, context.Cause(ctx))
 		}
 	}
+}
+
+// hungUp returns err, unless all that happened is that the controller closed
+// the stream between two of its messages. It may do so while it waits.
+func hungUp(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), io.EOF) {
+		return nil
+	}
+	return err
 }
 
 // A server is the state of one Serve: at most one open path, at most one

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var known = []string{"socket", "mmsg", "xdp"}
+
+func TestFlagDefaults(t *testing.T) {
+	o, err := parseFlags(nil, known, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := o.plan
+	if !slices.Equal(p.Paths, known) || !slices.Equal(p.Sizes, []int{64, 1472}) || p.Duration != time.Second ||
+		p.Runs != 3 || p.MTU != 1500 || p.Batch != 64 || o.json != "" || p.Warmup <= 0 || p.Patience <= 0 {
+		t.Errorf("%+v", o)
+	}
+	// All paths of the issue, with two sizes, must fit into a minute.
+	if took := 5 * 2 * time.Duration(p.Runs) * (p.Duration + p.Warmup + stepOverhead); took > time.Minute {
+		t.Errorf("the defaults take %v", took)
+	}
+}
+
+func TestFlags(t *testing.T) {
+	o, err := parseFlags(strings.Fields("-paths xdp,mmsg -sizes 18,8972 -duration 2s -runs 5 -mtu 9000 -batch 32 -json r.json"), known, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := o.plan
+	if !slices.Equal(p.Paths, []string{"xdp", "mmsg"}) || !slices.Equal(p.Sizes, []int{18, 8972}) || p.Duration != 2*time.Second ||
+		p.Runs != 5 || p.MTU != 9000 || p.Batch != 32 || o.json != "r.json" {
+		t.Errorf("%+v", o)
+	}
+}
+
+func TestFlagErrors(t *testing.T) {
+	tests := []struct{ args, want string }{
+		{"-paths carrier-pigeon", `no path "carrier-pigeon", there are socket, mmsg, xdp`},
+		{"-paths=", `no path ""`},
+		{"-paths xdp,", `no path ""`},
+		{"-paths xdp,mmsg,xdp", "xdp stands there twice"},
+		{"-sizes=", "no number of bytes"},
+		{"-sizes 64,big", `"big" is no number of bytes`},
+		{"-sizes 15", "-sizes 15: must be 16 to 65507"},
+		{"-sizes -64", "-sizes -64: must be 16"},
+		{"-sizes 64,64", "64 stands there twice"},
+		{"-sizes 1473", "at MTU 1500 a datagram holds at most 1472 bytes of payload; raise -mtu"},
+		{"-sizes 64 -mtu 67", "-mtu 67: must be 68 to 65535"},
+		{"-mtu 65536", "-mtu 65536"},
+		{"-duration 0s", "-duration 0s: must be 1ms to 10m0s"},
+		{"-duration -1s", "-duration -1s"},
+		{"-duration 11m", "-duration 11m0s"},
+		{"-duration fast", "invalid value"},
+		{"-runs 0", "-runs 0: must be 1 to 1000"},
+		{"-batch 0", "-batch 0: must be 1 to 1024"},
+		{"-batch 1025", "-batch 1025"},
+		{"-runs 0 -batch 0", "-batch 0"},
+		{"-frobnicate", "not defined"},
+		{"worker bees", `argument "worker"`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.args, func(t *testing.T) {
+			_, err := parseFlags(strings.Fields(tt.args), known, nil)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want %q in it", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestFlagHelp(t *testing.T) {
+	var b bytes.Buffer
+	if _, err := parseFlags([]string{"-h"}, known, &b); !errors.Is(err, flag.ErrHelp) {
+		t.Errorf("error %v", err)
+	}
+	for _, name := range []string{"-paths", "-sizes", "-duration", "-runs", "-mtu", "-batch", "-json"} {
+		if !strings.Contains(b.String(), name) {
+			t.Errorf("help lacks %s:\n%s", name, b.String())
+		}
+	}
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/xdpath/xdpath/bench/internal/loss"
+	"github.com/xdpath/xdpath/bench/internal/path"
+	"github.com/xdpath/xdpath/bench/internal/report"
+	"github.com/xdpath/xdpath/internal/testnet"
+)
+
+// asBench in the environment makes the test program the bench.
+const asBench = "XDPATH_TEST_BENCH"
+
+// TestMain lets the test program stand for the bench and for its workers, which
+// the bench starts from /proc/self/exe.
+func TestMain(m *testing.M) {
+	if os.Getenv(asBench) != "" || len(os.Args) == 2 && os.Args[1] == workerArg {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// program returns the bench as a program of its own.
+func program(args ...string) *exec.Cmd {
+	cmd := exec.Command("/proc/self/exe", args...)
+	cmd.Env = append(os.Environ(), asBench+"=1")
+	return cmd
+}
+
+// TestEndToEnd runs all paths for a moment. It checks that the books balance,
+// and that each path says what it did; never how fast.
+func TestEndToEnd(t *testing.T) {
+	testnet.Require(t)
+	file := filepath.Join(t.TempDir(), "out.json")
+	var stdout, stderr bytes.Buffer
+	if status := run([]string{"-duration", "200ms", "-runs", "1", "-json", file}, &stdout, &stderr); status != exitOK {
+		t.Fatalf("exit status %d: %s", status, stderr.String())
+	}
+	t.Log("\n" + stdout.String())
+	if stderr.Len() > 0 {
+		t.Errorf("standard error, which is no terminal: %s", stderr.String())
+	}
+	doc := read(t, file)
+	modes := map[string]string{"socket": "-", "mmsg": "-", "gso": "segmented", "asavie": "native copy", "xdp": "native copy"}
+	if len(doc.Env.Skipped) > 0 {
+		t.Errorf("did not run: %+v", doc.Env.Skipped)
+	}
+	if want := len(path.Names()) * 2; len(doc.Results) != want {
+		t.Errorf("%d results, want %d", len(doc.Results), want)
+	}
+	for _, r := range doc.Results {
+		balance(t, doc, r)
+		if r.Mode != modes[r.Path] {
+			t.Errorf("%s: mode %q, want %q", r.Path, r.Mode, modes[r.Path])
+		}
+		if n := r.Loss[loss.Unaccounted]; n > 0 {
+			t.Errorf("%s %d: %d datagrams are unaccounted for: %+v", r.Path, r.Size, n, r)
+		}
+		if !strings.Contains(stdout.String(), r.Path) {
+			t.Errorf("%s is not in the table", r.Path)
+		}
+	}
+	checkBuffers(t, doc)
+}
+
+// balance checks what must hold between the figures of any result.
+func balance(t *testing.T, doc report.Document, r report.Result) {
+	t.Helper()
+	if r.Sent == 0 || r.Received == 0 || r.Sent != r.Received+r.Lost || r.Loss.Sum() != r.Lost {
+		t.Errorf("the books do not balance: %+v", r)
+	}
+	if r.Test != "stream" || r.Run != 1 || r.MTU != 1500 || r.Batch < 1 || r.Seconds < 0.2 {
+		t.Errorf("%+v", r)
+	}
+	for _, same := range [][2]float64{
+		{r.TXPPS * r.Seconds, float64(r.Sent)},
+		{r.RXPPS * r.Seconds, float64(r.Received)},
+		{r.GoodputBPS, r.RXPPS * float64(r.Size) * 8},
+		{r.ServiceDemand * r.GoodputBPS / 8 / 1024, r.CPUUtil * 10_000 * float64(doc.Env.CPUs)},
+	} {
+		if math.Abs(same[0]-same[1]) > 1e-6*math.Abs(same[1]) {
+			t.Errorf("%v is not %v in %+v", same[0], same[1], r)
+		}
+	}
+	if r.CPUUtil <= 0 || r.CPUUtil > 100 {
+		t.Errorf("CPU at %v %%", r.CPUUtil)
+	}
+}
+
+// checkBuffers checks that the socket paths got the buffers they asked for: the
+// tests run with CAP_NET_ADMIN.
+func checkBuffers(t *testing.T, doc report.Document) {
+	t.Helper()
+	if len(doc.Env.Buffers) != 6 {
+		t.Errorf("buffers of %d runs, want 6", len(doc.Env.Buffers))
+	}
+	for _, b := range doc.Env.Buffers {
+		if b.Got < b.Asked || b.Asked < path.Hold*b.Size {
+			t.Errorf("%+v", b)
+		}
+	}
+}
+
+func read(t *testing.T, file string) report.Document {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc report.Document
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&doc); err != nil {
+		t.Fatal(err)
+	}
+	if len(doc.Env.Sender.Pinned) != 1 || len(doc.Env.Receiver.Pinned) != 1 || doc.Env.Kernel == "" || doc.Env.CPUs == 0 {
+		t.Errorf("environment %+v", doc.Env)
+	}
+	return doc
+}
+
+// TestReasonRow runs where no path can carry the datagrams of AF_XDP: an MTU
+// that is too large for frames in one chunk. That is a row, not the end.
+func TestReasonRow(t *testing.T) {
+	testnet.Require(t)
+	file := filepath.Join(t.TempDir(), "out.json")
+	var stdout, stderr bytes.Buffer
+	args := strings.Fields("-paths asavie,mmsg -duration 50ms -runs 2 -mtu 9000 -sizes 8000 -json " + file)
+	if status := run(args, &stdout, &stderr); status != exitOK {
+		t.Fatalf("exit status %d: %s", status, stderr.String())
+	}
+	doc := read(t, file)
+	if len(doc.Results) != 2 || len(doc.Env.Skipped) != 1 || doc.Env.Skipped[0].Path != "asavie" {
+		t.Errorf("results %+v, skipped %+v", doc.Results, doc.Env.Skipped)
+	}
+	if !strings.Contains(stdout.String(), "not run: receiver: asavie has no multi-buffer") {
+		t.Errorf("no reason in the table:\n%s", stdout.String())
+	}
+}
+
+// TestUser runs as somebody without rights: one line, and exit status 2.
+func TestUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to become somebody else: go test -exec sudo")
+	}
+	exe, err := os.Open("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = exe.Close() }()
+	cmd := program()
+	// By descriptor: the directory of a test program is closed to others.
+	cmd.Path, cmd.ExtraFiles = "/proc/self/fd/3", []*os.File{exe}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	cmd.Dir = "/"
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	_ = cmd.Run()
+	got := stderr.String()
+	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != exitUsage || stdout.Len() > 0 {
+		t.Errorf("%v, standard output %q, standard error %q", cmd.ProcessState, stdout.String(), got)
+	}
+	if strings.Count(got, "\n") != 1 || !strings.Contains(got, "CAP_NET_ADMIN") || !strings.Contains(got, "sudo") {
+		t.Errorf("standard error %q: must be one line that says what is missing and how to get it", got)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	for _, tt := range []struct {
+		args string
+		want int
+	}{
+		{"-sizes 1", exitUsage},
+		{"-h", exitOK},
+		{"-json /nonexistent/dir/out.json -duration 1ms", exitBroken},
+	} {
+		if tt.want == exitBroken && os.Geteuid() != 0 {
+			continue // it would end before that
+		}
+		var stdout, stderr bytes.Buffer
+		if got := run(strings.Fields(tt.args), &stdout, &stderr); got != tt.want || stderr.Len() == 0 {
+			t.Errorf("%s: exit status %d, want %d: %s", tt.args, got, tt.want, stderr.String())
+		}
+	}
+}
