@@ -130,9 +130,8 @@ func openAsavieSender(cfg Config) (*asavieSender, error) {
 	if err != nil {
 		return nil, err
 	}
-	ring := cfg.Hold / 2
 	a, err := openAsavie(cfg, ifi.Index, xdp.SocketOptions{
-		NumFrames: ring, TxRingNumDescs: ring, CompletionRingNumDescs: ring,
+		NumFrames: cfg.Hold, TxRingNumDescs: cfg.Hold, CompletionRingNumDescs: cfg.Hold,
 		FillRingNumDescs: asavieIdle, RxRingNumDescs: asavieIdle, // its Stats needs one
 	})
 	if err != nil {

@@ -29,9 +29,8 @@ func openAsavieReceiver(cfg Config) (*asavieReceiver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look up interface %s: %w", cfg.Interface, err)
 	}
-	ring := cfg.Hold / 2 // fill and RX ring together hold cfg.Hold
 	a, err := openAsavie(cfg, link.Attrs().Index, xdp.SocketOptions{
-		NumFrames: cfg.Hold, RxRingNumDescs: ring, FillRingNumDescs: ring,
+		NumFrames: cfg.Hold, RxRingNumDescs: cfg.Hold, FillRingNumDescs: cfg.Hold,
 		CompletionRingNumDescs: asavieIdle, TxRingNumDescs: 0,
 	})
 	if err != nil {

@@ -32,14 +32,17 @@ type groReceiver struct {
 	offload   *offload
 }
 
-func openGROReceiver(cfg Config) (*groReceiver, error) {
+// openGROReceiver reads into buffers of size bytes.
+func openGROReceiver(cfg Config, size int) (*groReceiver, error) {
+	// A merged datagram is charged a little more than one of its own.
+	cfg.Hold += cfg.Hold / 8
 	u, err := openUDP(cfg)
 	if err != nil {
 		return nil, err
 	}
 	messages := min(cfg.Batch, gsoSegments)
 	u.info.Batch = cfg.Batch
-	_, bufs := slices(messages, groBuffer)
+	_, bufs := slices(messages, size)
 	r := &groReceiver{udpSocket: u, bufs: bufs, batch: sys.NewBatch(bufs, unix.CmsgSpace(4))}
 	if err := r.setUp(cfg); err != nil {
 		return nil, errors.Join(err, r.Close())

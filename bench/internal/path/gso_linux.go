@@ -37,7 +37,7 @@ func gsoPath() Path {
 			return openGSOSender(cfg)
 		},
 		Receiver: func(cfg Config) (Receiver, error) {
-			return openGROReceiver(cfg)
+			return openGROReceiver(cfg, groBuffer)
 		},
 	}
 }

@@ -37,10 +37,9 @@ type Config struct {
 	Hold      int              // datagrams the receiving side shall hold unread
 }
 
-// Hold is how many datagrams every path can hold unread: the entries of the RX
-// ring and of the fill ring together on an AF_XDP path, the receive buffer of
-// a socket. Each ring has half of it.
-const Hold = 4096
+// Hold is how many datagrams every path can hold unread, a power of two: the
+// entries of an AF_XDP path's RX ring, or the receive buffer of a socket.
+const Hold = 2048
 
 // A Sender is the sending side of an open path. Its stream methods are for one
 // goroutine at a time; the others must not run beside them.

@@ -27,9 +27,11 @@ func xdpPath() Path {
 	}
 }
 
-// xdpConfig opens rings that hold cfg.Hold datagrams, half of it in each.
+// xdpConfig asks for rings of cfg.Hold entries. What has been received and not
+// read is in the RX ring: it must be that large, and the fill ring, too, to
+// feed it.
 func xdpConfig(cfg Config) xsk.Config {
-	ring := uint32(cfg.Hold / 2)
+	ring := uint32(cfg.Hold)
 	return xsk.Config{Interface: cfg.Interface, Queue: cfg.Queue, RxSize: ring, TxSize: ring, RxFrames: cfg.Hold}
 }
 
