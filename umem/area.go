@@ -44,6 +44,9 @@ type Info struct {
 	Bytes     int    // length of the memory: what is locked when a socket registers it
 	HugePages bool   // whether it lies on huge pages
 	Note      string // why not, where HugeAuto asked for them
+
+	TxMetadata       int  // bytes before a frame for sending
+	SoftwareChecksum bool // the kernel computes what they ask for
 }
 
 var lastID atomic.Uint32
@@ -63,7 +66,7 @@ func New(cfg Config) (*Area, error) {
 	for 1<<a.shift < a.chunk {
 		a.shift++
 	}
-	a.info = Info{ChunkSize: cfg.ChunkSize, Headroom: cfg.Headroom, Chunks: cfg.Chunks}
+	a.info = Info{ChunkSize: cfg.ChunkSize, Headroom: cfg.Headroom, Chunks: cfg.Chunks, TxMetadata: cfg.TxMetadata, SoftwareChecksum: cfg.SoftwareChecksum}
 	if a.mem == nil {
 		bytes := roundUp(cfg.Chunks*cfg.ChunkSize, page)
 		m, err := mapMemory(bytes, cfg.Huge)

@@ -42,6 +42,13 @@ type Config struct {
 	Memory []byte
 	// Huge asks for huge pages. It does not go with Memory.
 	Huge HugePages
+	// TxMetadata is the number of bytes before a frame for sending that tell
+	// the device what to do with it (checksum, launch time): 0 for none, or a
+	// multiple of 8 below 256. See xsk.TxMetadataSize. Needs Linux 6.8.
+	TxMetadata int
+	// SoftwareChecksum lets the kernel compute the checksums that metadata ask
+	// for, in copy mode: for trying them without a device that can.
+	SoftwareChecksum bool
 }
 
 const (
@@ -87,6 +94,12 @@ func (c Config) validate(page int) error {
 		bad("Chunks %d of %d bytes: more than this machine can address", c.Chunks, c.ChunkSize)
 	case c.Memory != nil && lo > uint64(len(c.Memory)):
 		bad("Chunks %d of %d bytes: Memory has only %d", c.Chunks, c.ChunkSize, len(c.Memory))
+	}
+	if c.TxMetadata < 0 || c.TxMetadata > 255 || c.TxMetadata%8 != 0 {
+		bad("TxMetadata %d: must be a multiple of 8 below 256", c.TxMetadata)
+	}
+	if c.SoftwareChecksum && c.TxMetadata == 0 {
+		bad("SoftwareChecksum: without TxMetadata nothing asks for checksums")
 	}
 	if c.Memory != nil {
 		if at := address(c.Memory); at%uintptr(page) != 0 || len(c.Memory)%page != 0 || len(c.Memory) == 0 {

@@ -16,6 +16,7 @@ type Frame struct {
 	len   uint32 // how many bytes of data
 	area  uint32 // which area
 	more  bool   // the packet goes on in the next frame
+	meta  bool   // metadata for the device lie before the data
 }
 
 // Len is the length of the frame's data in bytes.
@@ -35,6 +36,16 @@ func (f Frame) More() bool { return f.more }
 // WithMore returns the frame with the continuation bit set or cleared.
 func (f Frame) WithMore(more bool) Frame {
 	f.more = more
+	return f
+}
+
+// Metadata tells whether the bytes before the frame's data ask the device for
+// something: see xsk.PutTxMetadata.
+func (f Frame) Metadata() bool { return f.meta }
+
+// WithMetadata returns the frame with or without metadata.
+func (f Frame) WithMetadata(meta bool) Frame {
+	f.meta = meta
 	return f
 }
 

@@ -98,10 +98,12 @@ func (o *opening) register(mem []byte) error {
 	if o.shared >= 0 {
 		return nil
 	}
-	err := registerMemory(o.sys.fd, mem, o.s.area.ChunkSize(), o.s.area.Headroom())
+	err := registerMemory(o.sys.fd, mem, o.s.area.Info())
 	switch {
 	case errors.Is(err, unix.ENOBUFS):
 		err = lockedError(len(mem), err)
+	case errors.Is(err, unix.EINVAL) && o.s.area.Info().TxMetadata > 0:
+		err = fmt.Errorf("metadata for sending need Linux 6.8: %w", err)
 	case errors.Is(err, unix.EFAULT) || errors.Is(err, unix.EOPNOTSUPP):
 		err = fmt.Errorf("the memory cannot be pinned (a file mapping, or not mapped writable): %w", err)
 	}

@@ -98,6 +98,9 @@ type Config struct {
 	// frame.
 	Area                *umem.Area
 	ChunkSize, Headroom int
+	// TxMetadata and SoftwareChecksum are for the new area, see umem.Config.
+	TxMetadata       int
+	SoftwareChecksum bool
 	// RxPool and TxPool are the pools of Area for the fill ring and for
 	// [Socket.Reserve]; one pool may be both. Default new ones of RxFrames and
 	// TxFrames chunks of the area (default FillSize and TxSize; a direction
@@ -241,8 +244,8 @@ func (c Config) validateMemory() (errs []error) {
 		}
 		area = c.Share.area
 	}
-	if area != nil && (c.ChunkSize != 0 || c.Headroom != 0) {
-		bad("ChunkSize, Headroom: an area has its own")
+	if area != nil && (c.ChunkSize != 0 || c.Headroom != 0 || c.TxMetadata != 0 || c.SoftwareChecksum) {
+		bad("ChunkSize, Headroom, TxMetadata, SoftwareChecksum: an area has its own")
 	}
 	for _, p := range []struct {
 		name string

@@ -102,7 +102,10 @@ func (s *Socket) openMemory() (err error) {
 		s.area = c.Share.area
 	}
 	if s.area == nil {
-		s.area, err = umem.New(umem.Config{ChunkSize: c.ChunkSize, Headroom: c.Headroom, Chunks: c.RxFrames + c.TxFrames})
+		s.area, err = umem.New(umem.Config{
+			ChunkSize: c.ChunkSize, Headroom: c.Headroom, Chunks: c.RxFrames + c.TxFrames,
+			TxMetadata: c.TxMetadata, SoftwareChecksum: c.SoftwareChecksum,
+		})
 		if err != nil {
 			return fmt.Errorf("xsk: memory for %s queue %d: %w", s.info.Interface, c.Queue, err)
 		}

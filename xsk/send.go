@@ -141,6 +141,9 @@ func (s *Socket) place(frames []umem.Frame, x, y []desc, at int) (k int, err err
 		if f.More() {
 			d.Options = contd
 		}
+		if f.Metadata() {
+			d.Options |= txMetadata
+		}
 		if at+i < len(x) {
 			x[at+i] = d
 		} else {
@@ -169,6 +172,10 @@ func (s *Socket) packet(frames []umem.Frame) (k, length int, err error) {
 	length += frames[k].Len()
 	k++
 	switch most := s.MTU() + etherHeader; {
+	case frames[0].Metadata() && frames[0].Offset() < s.area.Info().TxMetadata:
+		return 0, 0, fmt.Errorf("frame at %d of its chunk: no room for %d bytes of metadata before it: %w", frames[0].Offset(), s.area.Info().TxMetadata, ErrMetadata)
+	case frames[0].Metadata() && s.area.Info().TxMetadata == 0:
+		return 0, 0, fmt.Errorf("frame with metadata: the area has none: %w", ErrMetadata)
 	case k > 1 && !s.info.MultiBuffer:
 		return 0, 0, fmt.Errorf("packet of %d frames: the socket is not multi-buffer: %w", k, ErrLength)
 	case k > maxSegments:

@@ -271,10 +271,10 @@ func TestSetupLayout(t *testing.T) {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}
-	if err := registerMemory(fd, mem, 2048, 0); err != nil {
+	if err := registerMemory(fd, mem, umem.Info{ChunkSize: 2048}); err != nil {
 		t.Error(err)
 	}
-	if err := registerMemory(fd, mem, 2048, 0); !errors.Is(err, unix.EBUSY) {
+	if err := registerMemory(fd, mem, umem.Info{ChunkSize: 2048}); !errors.Is(err, unix.EBUSY) {
 		t.Errorf("registered twice: %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/xdpath/xdpath/internal/ring"
+	"github.com/xdpath/xdpath/umem"
 	"golang.org/x/sys/unix"
 )
 
@@ -39,16 +40,24 @@ func getStruct[T any](fd, option int, v *T) (n int, err error) {
 	return int(length), nil
 }
 
-// registerMemory makes mem the socket's UMEM. Where unsupported trailing fields
-// are zero the kernel takes the longer struct of newer ones
+// registerMemory makes mem the socket's UMEM. Where trailing fields that it does
+// not know are zero the kernel takes the longer struct of newer ones
 // (xsk_setsockopt, net/xdp/xsk.c).
-func registerMemory(fd int, mem []byte, chunk, headroom int) error {
-	return setStruct(fd, unix.XDP_UMEM_REG, &unix.XDPUmemReg{
+func registerMemory(fd int, mem []byte, area umem.Info) error {
+	reg := unix.XDPUmemReg{
 		Addr:     uint64(uintptr(unsafe.Pointer(&mem[0]))),
 		Len:      uint64(len(mem)),
-		Size:     uint32(chunk),
-		Headroom: uint32(headroom),
-	})
+		Size:     uint32(area.ChunkSize),
+		Headroom: uint32(area.Headroom),
+	}
+	if area.TxMetadata > 0 {
+		reg.Tx_metadata_len = uint32(area.TxMetadata)
+		reg.Flags = unix.XDP_UMEM_TX_METADATA_LEN
+	}
+	if area.SoftwareChecksum {
+		reg.Flags |= unix.XDP_UMEM_TX_SW_CSUM
+	}
+	return setStruct(fd, unix.XDP_UMEM_REG, &reg)
 }
 
 // mapRing maps one of the socket's rings and lays a ring of T over it.
