@@ -95,13 +95,15 @@ func TestFormat(t *testing.T) {
 
 // Every package says what it is, in one place, in the form that go doc expects.
 func TestPackageComments(t *testing.T) {
-	comments := map[string][]string{} // by directory
+	comments := map[string][]string{} // names of files by directory
 	for _, s := range sources(t) {
 		if s.isTest() {
 			continue
 		}
 		dir := s.dir()
-		comments[dir] = comments[dir]
+		if _, ok := comments[dir]; !ok {
+			comments[dir] = nil
+		}
 		if s.file.Doc == nil {
 			continue
 		}

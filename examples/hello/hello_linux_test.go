@@ -17,6 +17,7 @@ import (
 
 	"github.com/xdpath/xdpath/internal/packet"
 	"github.com/xdpath/xdpath/internal/testnet"
+	"github.com/xdpath/xdpath/xsk"
 )
 
 // asProgram makes the test binary be the example: a test runs it as a process of
@@ -194,12 +195,15 @@ func tagged(pair *testnet.Pair) []byte {
 // What is wrong with the arguments is told.
 func TestHelloRefuses(t *testing.T) {
 	for _, c := range []struct{ name, port, want string }{
-		{"no such if0", "5000", "no such interface"},
 		{"lo", "70000", "invalid port"},
 		{"lo", "", "no port"},
 	} {
 		if err := hello(c.name, 0, c.port); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("interface %q, port %q: %v; want %q in it", c.name, c.port, err, c.want)
 		}
+	}
+	testnet.Require(t)
+	if err := hello("none", 0, "5000"); !errors.Is(err, xsk.ErrNoInterface) {
+		t.Errorf("no such interface: %v", err)
 	}
 }
