@@ -29,13 +29,17 @@ const (
 type TxChecksum int
 
 const (
-	// TxAuto computes it in software.
+	// TxAuto leaves it to the device where that says it can (TX metadata, Linux
+	// 6.8), and computes it in software elsewhere.
 	TxAuto TxChecksum = iota
 	// TxSoftware computes it, in one pass over the payload.
 	TxSoftware
 	// TxNone sends zero, which means none. IPv4 only: a flow to an IPv6
 	// address refuses with ErrChecksumRequired.
 	TxNone
+	// TxOffload leaves it to the device. Where there is none that can, in copy
+	// mode, the kernel computes it.
+	TxOffload
 )
 
 // RxChecksum says what happens to a datagram on the fast lane whose UDP checksum
@@ -119,6 +123,9 @@ const (
 	// headerRoom is where the payload begins in a frame for sending: room for
 	// the longest headers, and on a cache line.
 	headerRoom = 128
+	// With checksum offload the headers begin on a multiple of 8 instead, after
+	// the metadata: 42 bytes of IPv4 and UDP, or 62 of IPv6.
+	headerRoom4, headerRoom6 = 130, 134
 	// maxFlows bounds the flows that a PacketConn remembers.
 	maxFlows = 1 << 14
 )
@@ -174,7 +181,7 @@ func (c Config) validate() error {
 	for _, e := range []struct {
 		name      string
 		value, to int
-	}{{"Fallback", int(c.Fallback), int(FallbackAllow)}, {"TxChecksum", int(c.TxChecksum), int(TxNone)}, {"RxChecksum", int(c.RxChecksum), int(RxMark)}} {
+	}{{"Fallback", int(c.Fallback), int(FallbackAllow)}, {"TxChecksum", int(c.TxChecksum), int(TxOffload)}, {"RxChecksum", int(c.RxChecksum), int(RxMark)}} {
 		if e.value < 0 || e.value > e.to {
 			bad("%s %d: no such value", e.name, e.value)
 		}

@@ -24,11 +24,13 @@ import (
 // Its methods may be called by any number of goroutines at once. Close may be
 // called from anywhere and ends every wait.
 type Conn struct {
-	cfg     Config
-	local   netip.AddrPort // as bound, with the port that was obtained
-	remote  netip.AddrPort // invalid: not connected
-	info    Info
-	virtual bool // the interface has no device that finishes checksums
+	cfg        Config
+	local      netip.AddrPort // as bound, with the port that was obtained
+	remote     netip.AddrPort // invalid: not connected
+	info       Info
+	virtual    bool // the interface has no device that finishes checksums
+	offload    bool // checksums are left to the device
+	headerRoom int  // where the payload begins in a frame for sending
 
 	queues []*Queue
 	in     inlet    // all queues together, for the PacketConn
@@ -72,7 +74,7 @@ func (c *Conn) payloadRoom() int {
 	if len(c.queues) == 0 {
 		return 0
 	}
-	return c.queues[0].sock.Area().ChunkSize() - headerRoom
+	return c.queues[0].sock.Area().ChunkSize() - c.headerRoom
 }
 
 // maxFrame is the longest frame that the interface takes.

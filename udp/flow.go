@@ -100,13 +100,18 @@ func (f *Flow) resolve() *flowState {
 // prepare makes the headers.
 func (f *Flow) prepare(st *flowState, ans route.Answer) (err error) {
 	c := f.conn
-	st.tmpl, err = packet.NewTemplate(packet.Config{
+	cfg := packet.Config{
 		SrcMAC: ans.SrcMAC, DstMAC: ans.MAC,
 		Src:    netip.AddrPortFrom(ans.Src, c.local.Port()),
 		Dst:    f.dst,
 		Tagged: ans.VLAN != 0, TCI: ans.VLAN,
 		TTL: c.ttl(ans), TOS: c.cfg.TOS, Checksum: c.checksum(),
-	})
+	}
+	st.tmpl, err = packet.NewTemplate(cfg)
+	if c.offload && err == nil && (c.headerRoom-st.tmpl.Len())%8 == 0 {
+		cfg.Checksum = packet.Offload
+		st.tmpl, err = packet.NewTemplate(cfg)
+	}
 	if errors.Is(err, packet.ErrChecksumRequired) {
 		return err
 	}

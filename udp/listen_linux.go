@@ -111,6 +111,7 @@ func (c *Conn) openFast(ctx context.Context) error {
 	if link.Kind == "vlan" && link.Parent != 0 && !link.ParentOutside {
 		index, vlan = link.Parent, uint16(link.VLAN)
 	}
+	c.planChecksum(link)
 	table, err := route.Open(route.Config{Ifindex: index, Accept: []int{link.Index}})
 	if err != nil {
 		return fmt.Errorf("udp: listen on %s: routes: %w", link.Name, err)
@@ -147,6 +148,9 @@ func (c *Conn) openQueue(index, number int) error {
 		RxSize: uint32(c.cfg.RingSize), TxSize: uint32(c.cfg.RingSize), TxFrames: c.cfg.TxFrames,
 		Wait: c.cfg.Wait, Spin: c.cfg.Spin, BusyPoll: c.cfg.BusyPoll, ChunkSize: c.chunkSize(),
 	}
+	if c.offload {
+		cfg.TxMetadata, cfg.SoftwareChecksum = xsk.TxMetadataSize, !c.link.Load().XDP.TxChecksum
+	}
 	s, err := xsk.Open(cfg)
 	if err != nil {
 		return fmt.Errorf("udp: listen on %s: %w", c.info.Interface, err)
@@ -155,6 +159,18 @@ func (c *Conn) openQueue(index, number int) error {
 	q.in.setup(c, q)
 	c.queues = append(c.queues, q)
 	return nil
+}
+
+// planChecksum decides who computes checksums, and where payloads begin.
+func (c *Conn) planChecksum(link *nic.Link) {
+	c.headerRoom = headerRoom
+	c.offload = c.cfg.TxChecksum == TxOffload || c.cfg.TxChecksum == TxAuto && link.XDP.TxChecksum
+	if !c.offload {
+		return
+	}
+	if c.headerRoom = headerRoom4; c.local.Addr().Is6() && !c.local.Addr().IsUnspecified() {
+		c.headerRoom = headerRoom6
+	}
 }
 
 // chunkSize is the least that holds a frame of the interface's MTU, or a page.

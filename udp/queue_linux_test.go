@@ -370,3 +370,20 @@ func TestReceiveChecksums(t *testing.T) {
 		}
 	}
 }
+
+// Case 92, and all that a sender can ask for: the receiver verifies.
+func TestSendChecksums(t *testing.T) {
+	for _, policy := range []TxChecksum{TxAuto, TxSoftware, TxNone, TxOffload} {
+		_, a, b := twoConns(t, Config{TxChecksum: policy}, Config{})
+		f := resolve(t, a, b)
+		before, _ := b.Stats()
+		for _, size := range []int{8, 9, 511, 1472} {
+			sendAll(t, a.queues[0], f, 0, 100, size)
+			receiveAll(t, b.queues[0], 0, 100, size)
+		}
+		st, _ := b.Stats()
+		if partial := st.Partial - before.Partial; st.BadChecksum != 0 || partial > 4 {
+			t.Errorf("policy %d: %d bad, %d partial", policy, st.BadChecksum, partial)
+		}
+	}
+}

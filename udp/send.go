@@ -12,6 +12,7 @@ import (
 	"github.com/xdpath/xdpath/internal/lane"
 	"github.com/xdpath/xdpath/internal/packet"
 	"github.com/xdpath/xdpath/umem"
+	"github.com/xdpath/xdpath/xsk"
 )
 
 // errBroadcast is what the kernel says to a socket without SO_BROADCAST.
@@ -59,8 +60,9 @@ func (q *Queue) ReserveContext(ctx context.Context, dst []Outgoing) (int, error)
 // room makes a datagram of a reserved frame.
 func (q *Queue) room(o *Outgoing, f umem.Frame) {
 	b, _ := q.sock.Area().Bytes(f)
-	room := b[headerRoom-f.Offset() : cap(b)]
-	*o = Outgoing{Payload: room, room: room, frame: f, at: headerRoom, held: true}
+	at := q.conn.headerRoom
+	room := b[at-f.Offset() : cap(b)]
+	*o = Outgoing{Payload: room, room: room, frame: f, at: at, held: true}
 }
 
 // Abort gives up datagrams that will not be sent.
@@ -211,8 +213,8 @@ func (q *Queue) place(o *Outgoing) (fast bool, err error) {
 func (q *Queue) stamp(o *Outgoing, t *packet.Template) (umem.Frame, error) {
 	area := q.sock.Area()
 	payload, at := o.Payload, o.at
-	if !o.inPlace() || at < t.Len() {
-		at = headerRoom
+	if !o.inPlace() || at < t.Len() || o.reply && t.Checksum() == packet.Offload {
+		at = q.conn.headerRoom
 		whole, err := area.Bytes(o.frame.At(at, len(payload)))
 		if err != nil {
 			return umem.Frame{}, syscall.EMSGSIZE
@@ -230,6 +232,11 @@ func (q *Queue) stamp(o *Outgoing, t *packet.Template) (umem.Frame, error) {
 	}
 	if o.TOS != 0 {
 		t.SetTOS(b, o.TOS)
+	}
+	if t.Checksum() == packet.Offload {
+		return xsk.PutTxMetadata(area, f, xsk.TxMetadata{
+			Checksum: true, ChecksumStart: uint16(t.ChecksumStart()), ChecksumOffset: packet.ChecksumOffset,
+		})
 	}
 	return f, nil
 }
