@@ -142,7 +142,7 @@ func (c *Conn) Close() error {
 	c.closing.Lock()
 	defer c.closing.Unlock()
 	if c.closed {
-		return opError("close", c, nil, net.ErrClosed)
+		return opError("close", c, net.ErrClosed)
 	}
 	c.closed = true
 	c.fail(net.ErrClosed)

@@ -50,8 +50,8 @@ var (
 	errNotAvailable = error(syscall.EADDRNOTAVAIL)
 	errUnsupported  = error(syscall.EOPNOTSUPP)
 	errInvalid      = error(syscall.EINVAL)
-	errFamily       = error(syscall.EAFNOSUPPORT)
 	errUnreachable  = error(syscall.ENETUNREACH)
+	errMissing      = errors.New("missing address") // as package net says
 )
 
 // again tells whether a send by the kernel lane is worth another try.

@@ -78,7 +78,7 @@ func (p *PacketConn) SetDeadline(t time.Time) error {
 // os.ErrDeadlineExceeded. The zero time is never.
 func (p *PacketConn) SetReadDeadline(t time.Time) error {
 	if err := p.c.ended(nil); err != nil {
-		return opError("set", p.c, nil, err)
+		return setError(p.c, err)
 	}
 	p.c.in.wait.SetDeadline(t)
 	return nil
@@ -87,7 +87,7 @@ func (p *PacketConn) SetReadDeadline(t time.Time) error {
 // SetWriteDeadline does the same for writes, which wait for frames only.
 func (p *PacketConn) SetWriteDeadline(t time.Time) error {
 	if err := p.c.ended(nil); err != nil {
-		return opError("set", p.c, nil, err)
+		return setError(p.c, err)
 	}
 	p.c.writes.SetDeadline(t)
 	for _, q := range p.c.queues {
@@ -109,26 +109,38 @@ func (p *PacketConn) SetWriteBuffer(bytes int) error {
 
 func (p *PacketConn) setBuffer(bytes int, set func(int) error) error {
 	if err := p.c.ended(nil); err != nil {
-		return opError("set", p.c, nil, err)
+		return setError(p.c, err)
 	}
 	if err := set(bytes); err != nil {
-		return opError("set", p.c, nil, err)
+		return setError(p.c, err)
 	}
 	return nil
 }
 
-// opError gives an error the shape that package net's have.
-func opError(op string, c *Conn, addr net.Addr, err error) error {
-	return &net.OpError{Op: op, Net: "udp", Source: net.UDPAddrFromAddrPort(c.local), Addr: addr, Err: err}
+// opError gives an error the shape that package net's have: its address is the
+// peer's, or none.
+func opError(op string, c *Conn, err error) error {
+	e := &net.OpError{Op: op, Net: "udp", Source: net.UDPAddrFromAddrPort(c.local), Err: err}
+	if c.remote.IsValid() {
+		e.Addr = net.UDPAddrFromAddrPort(c.remote)
+	}
+	return e
 }
 
-// opErrorTo is opError for a destination.
-func opErrorTo(op string, c *Conn, dst netip.AddrPort, err error) error {
-	if !dst.IsValid() {
-		return opError(op, c, nil, err)
-	}
-	return opError(op, c, net.UDPAddrFromAddrPort(dst), err)
+// opErrorTo is opError for a write that was given a destination; nil is none.
+func opErrorTo(c *Conn, dst net.Addr, err error) error {
+	return &net.OpError{Op: "write", Net: "udp", Source: net.UDPAddrFromAddrPort(c.local), Addr: dst, Err: err}
 }
+
+// setError is the shape that errors of deadlines and buffers have.
+func setError(c *Conn, err error) error {
+	return &net.OpError{Op: "set", Net: "udp", Addr: net.UDPAddrFromAddrPort(c.local), Err: err}
+}
+
+// addrPort is a destination that was given without a *net.UDPAddr.
+type addrPort struct{ netip.AddrPort }
+
+func (addrPort) Network() string { return "udp" }
 
 // errNoPeer is what Write without a peer says, as a socket does.
 var errNoPeer = error(syscall.EDESTADDRREQ)

@@ -45,8 +45,24 @@ func (p *PacketConn) ReadFromUDP(b []byte) (int, *net.UDPAddr, error) {
 	return n, net.UDPAddrFromAddrPort(src), nil
 }
 
-// Read is ReadFrom without the address.
+// ReadMsgUDP is ReadMsgUDPAddrPort with a *net.UDPAddr.
+func (p *PacketConn) ReadMsgUDP(b, oob []byte) (n, oobn, flags int, src *net.UDPAddr, err error) {
+	n, oobn, flags, from, err := p.ReadMsgUDPAddrPort(b, oob)
+	if err == nil {
+		src = net.UDPAddrFromAddrPort(from)
+	}
+	return n, oobn, flags, src, err
+}
+
+// Read is ReadFrom without the address. Into an empty buffer it reads nothing, as
+// readers do; ReadFrom takes a datagram then.
 func (p *PacketConn) Read(b []byte) (int, error) {
+	if len(b) == 0 {
+		if err := p.c.ended(nil); err != nil {
+			return 0, opError("read", p.c, err)
+		}
+		return 0, nil
+	}
 	n, _, err := p.ReadFromUDPAddrPort(b)
 	return n, err
 }
@@ -60,17 +76,17 @@ func (p *PacketConn) read(b []byte) (n int, src netip.AddrPort, short bool, err 
 	for {
 		// A deadline that has passed ends the call even if there is data.
 		if err := in.wait.Ended(nil); err != nil {
-			return 0, src, false, opError("read", p.c, nil, p.c.ended(err))
+			return 0, src, false, opError("read", p.c, p.c.ended(err))
 		}
 		n, src, short, ok, err := p.take(b)
 		if err != nil {
-			return 0, src, false, opError("read", p.c, nil, err)
+			return 0, src, false, opError("read", p.c, err)
 		}
 		if ok {
 			return n, src, short, nil
 		}
 		if err := in.wait.Wait(nil, p); err != nil {
-			return 0, src, false, opError("read", p.c, nil, p.c.ended(err))
+			return 0, src, false, opError("read", p.c, p.c.ended(err))
 		}
 	}
 }

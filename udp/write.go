@@ -18,51 +18,101 @@ import (
 // EHOSTUNREACH, EACCES (broadcast), net.ErrWriteToConnected, net.ErrClosed,
 // os.ErrDeadlineExceeded.
 func (p *PacketConn) WriteToUDPAddrPort(b []byte, dst netip.AddrPort) (int, error) {
-	if p.c.remote.IsValid() {
-		return 0, opErrorTo("write", p.c, dst, net.ErrWriteToConnected)
+	n, err := p.writeTo(b, dst)
+	if err != nil {
+		err = opErrorTo(p.c, addrPort{dst}, err)
 	}
-	if err := p.c.suits(dst); err != nil {
-		return 0, opErrorTo("write", p.c, dst, err)
-	}
-	return p.write(b, dst)
-}
-
-// WriteMsgUDPAddrPort is WriteToUDPAddrPort; out-of-band data is refused.
-func (p *PacketConn) WriteMsgUDPAddrPort(b, oob []byte, dst netip.AddrPort) (n, oobn int, err error) {
-	if len(oob) > 0 {
-		return 0, 0, opErrorTo("write", p.c, dst, fmt.Errorf("out-of-band data: %w", errUnsupported))
-	}
-	if p.c.remote.IsValid() && !dst.IsValid() {
-		n, err = p.write(b, p.c.remote)
-		return n, 0, err
-	}
-	n, err = p.WriteToUDPAddrPort(b, dst)
-	return n, 0, err
+	return n, err
 }
 
 // WriteTo is WriteToUDPAddrPort for a *net.UDPAddr.
 func (p *PacketConn) WriteTo(b []byte, dst net.Addr) (int, error) {
 	a, ok := dst.(*net.UDPAddr)
-	if !ok || a == nil {
-		return 0, opError("write", p.c, dst, fmt.Errorf("address of type %T, not *net.UDPAddr: %w", dst, errInvalid))
+	if !ok {
+		return 0, opErrorTo(p.c, dst, fmt.Errorf("address of type %T, not *net.UDPAddr: %w", dst, errInvalid))
 	}
-	return p.WriteToUDPAddrPort(b, a.AddrPort())
+	return p.WriteToUDP(b, a)
 }
 
 // WriteToUDP is WriteTo with the concrete type.
 func (p *PacketConn) WriteToUDP(b []byte, dst *net.UDPAddr) (int, error) {
-	if dst == nil {
-		return 0, opError("write", p.c, nil, fmt.Errorf("no address: %w", errInvalid))
+	n, err := p.writeTo(b, p.c.destination(dst))
+	if err != nil {
+		err = opErrorTo(p.c, opAddr(dst), err)
 	}
-	return p.WriteToUDPAddrPort(b, dst.AddrPort())
+	return n, err
+}
+
+// WriteMsgUDPAddrPort is WriteToUDPAddrPort, or Write if dst is not valid.
+// Out-of-band data is refused.
+func (p *PacketConn) WriteMsgUDPAddrPort(b, oob []byte, dst netip.AddrPort) (n, oobn int, err error) {
+	if n, err = p.writeMsg(b, oob, dst); err != nil {
+		err = opErrorTo(p.c, addrPort{dst}, err)
+	}
+	return n, 0, err
+}
+
+// WriteMsgUDP is WriteMsgUDPAddrPort for a *net.UDPAddr, or nil.
+func (p *PacketConn) WriteMsgUDP(b, oob []byte, dst *net.UDPAddr) (n, oobn int, err error) {
+	if n, err = p.writeMsg(b, oob, p.c.destination(dst)); err != nil {
+		err = opErrorTo(p.c, opAddr(dst), err)
+	}
+	return n, 0, err
 }
 
 // Write sends b to the peer of a connected Conn.
-func (p *PacketConn) Write(b []byte) (int, error) {
-	if !p.c.remote.IsValid() {
-		return 0, opError("write", p.c, nil, errNoPeer)
+func (p *PacketConn) Write(b []byte) (n int, err error) {
+	if p.c.remote.IsValid() {
+		n, err = p.write(b, p.c.remote)
+	} else if err = p.c.ended(nil); err == nil {
+		err = errNoPeer
 	}
-	return p.write(b, p.c.remote)
+	if err != nil {
+		err = opError("write", p.c, err)
+	}
+	return n, err
+}
+
+// opAddr keeps a nil pointer from becoming an address.
+func opAddr(a *net.UDPAddr) net.Addr {
+	if a == nil {
+		return nil
+	}
+	return a
+}
+
+// destination is what package net takes a for: an address without an IP is this
+// host.
+func (c *Conn) destination(a *net.UDPAddr) netip.AddrPort {
+	switch {
+	case a == nil:
+		return netip.AddrPort{}
+	case len(a.IP) > 0:
+		return a.AddrPort()
+	case c.local.Addr().Is4():
+		return netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(a.Port))
+	}
+	return netip.AddrPortFrom(netip.IPv6Unspecified(), uint16(a.Port))
+}
+
+func (p *PacketConn) writeMsg(b, oob []byte, dst netip.AddrPort) (int, error) {
+	switch {
+	case len(oob) > 0:
+		return 0, fmt.Errorf("out-of-band data: %w", errUnsupported)
+	case p.c.remote.IsValid() && !dst.IsValid():
+		return p.write(b, p.c.remote)
+	}
+	return p.writeTo(b, dst)
+}
+
+func (p *PacketConn) writeTo(b []byte, dst netip.AddrPort) (int, error) {
+	if p.c.remote.IsValid() {
+		return 0, net.ErrWriteToConnected
+	}
+	if err := p.c.suits(dst); err != nil {
+		return 0, err
+	}
+	return p.write(b, dst)
 }
 
 // suits tells why a datagram to dst cannot be sent from the Conn's address.
@@ -70,26 +120,27 @@ func (c *Conn) suits(dst netip.AddrPort) error {
 	a := dst.Addr()
 	switch {
 	case !a.IsValid():
-		return fmt.Errorf("no address: %w", errInvalid)
-	case dst.Port() == 0:
-		return errInvalid
+		return errMissing
 	case c.local.Addr().Is4() && a.Is6() && !a.Is4In6():
-		return fmt.Errorf("IPv6 destination, IPv4 local address: %w", errFamily)
+		return &net.AddrError{Err: "non-IPv4 address", Addr: a.String()}
+	case dst.Port() == 0:
+		return keep(c.ended(nil), errInvalid)
 	case c.local.Addr().Is6() && !c.local.Addr().IsUnspecified() && a.Unmap().Is4():
-		return errUnreachable
+		return keep(c.ended(nil), errUnreachable)
 	}
 	return nil
 }
 
+// write sends b to dst, which suits. The error has no shape yet.
 func (p *PacketConn) write(b []byte, dst netip.AddrPort) (int, error) {
 	c := p.c
 	if err := c.writes.Ended(nil); err != nil {
-		return 0, opErrorTo("write", c, dst, c.ended(err))
+		return 0, c.ended(err)
 	}
 	fl := c.to(dst)
 	if len(c.queues) == 0 {
 		if err := c.kernelWrite(fl, b); err != nil {
-			return 0, opErrorTo("write", c, dst, err)
+			return 0, err
 		}
 		return len(b), nil
 	}
@@ -97,7 +148,7 @@ func (p *PacketConn) write(b []byte, dst netip.AddrPort) (int, error) {
 	for {
 		sent, err := q.write(fl, b)
 		if err != nil {
-			return 0, opErrorTo("write", c, dst, c.ended(err))
+			return 0, c.ended(err)
 		}
 		if sent {
 			return len(b), nil
@@ -105,7 +156,7 @@ func (p *PacketConn) write(b []byte, dst netip.AddrPort) (int, error) {
 		// All frames are in use: wait for one, and have it ready.
 		var one [1]umem.Frame
 		if _, err := q.sock.ReserveContext(nil, one[:]); err != nil {
-			return 0, opErrorTo("write", c, dst, c.ended(err))
+			return 0, c.ended(err)
 		}
 		q.txMu.Lock()
 		q.spare = append(q.spare, one[0])
