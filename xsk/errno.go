@@ -4,6 +4,7 @@ package xsk
 
 import (
 	"errors"
+	"fmt"
 	"syscall"
 )
 
@@ -65,11 +66,11 @@ func classify(err error, moved bool) outcome {
 func explain(o outcome, err error) error {
 	switch o {
 	case lost:
-		return errors.Join(ErrLost, err)
+		return fmt.Errorf("%w: %w", ErrLost, err)
 	case down:
-		return errors.Join(ErrLinkDown, err)
+		return fmt.Errorf("%w: %w", ErrLinkDown, err)
 	case gone:
-		return errors.Join(ErrNoInterface, err)
+		return fmt.Errorf("%w: %w", ErrNoInterface, err)
 	}
 	return err
 }

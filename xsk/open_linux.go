@@ -36,7 +36,7 @@ func Open(cfg Config) (*Socket, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Socket{cfg: cfg}
+	s := &Socket{cfg: cfg, opened: time.Now()}
 	s.info = Info{
 		Interface: link.Name, Index: link.Index, Queue: cfg.Queue, MultiBuffer: cfg.MultiBuffer, TxBudget: defaultTxBudget,
 		RxSize: cfg.RxSize, TxSize: cfg.TxSize, FillSize: cfg.FillSize, CompletionSize: cfg.CompletionSize,

@@ -5,6 +5,7 @@ package xsk
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/xdpath/xdpath/internal/ring"
 	"github.com/xdpath/xdpath/internal/wait"
@@ -27,6 +28,10 @@ type Socket struct {
 	rxWait wait.Waiter
 	txWait wait.Set
 	mtu    atomic.Int64 // bytes of network packet that the interface takes
+
+	opened  time.Time
+	asked   atomic.Int64 // when the kernel was last asked for the device, in ns after opened
+	unbound atomic.Bool  // the device is gone
 
 	rxMu sync.Mutex // guards what follows
 	rx   *ring.Consumer[desc]

@@ -4,6 +4,7 @@ package xsk
 
 import (
 	"context"
+	"syscall"
 	"time"
 
 	"github.com/xdpath/xdpath/umem"
@@ -20,17 +21,46 @@ func (s *Socket) SetSendDeadline(t time.Time) { s.txWait.SetDeadline(t) }
 // Config.Wait says. Frames that are there are returned even if the deadline has
 // passed or ctx, which may be nil, has ended.
 //
-// Errors: those of Receive; os.ErrDeadlineExceeded; the context's.
+// While the interface is down it goes on waiting: reception resumes by itself.
+//
+// Errors: those of Receive; os.ErrDeadlineExceeded; the context's; ErrNoInterface
+// (ENXIO) some 100 ms after the interface was deleted or moved to another network
+// namespace. Linux before 5.11 tells nothing of that: who must know it there
+// watches the interface by netlink.
 func (s *Socket) ReceiveContext(ctx context.Context, frames []umem.Frame) (int, error) {
 	for {
 		n, err := s.Receive(frames)
 		if n > 0 || err != nil || len(frames) == 0 {
 			return n, err
 		}
+		if err := s.bound(); err != nil {
+			return 0, s.errorf("receive", err)
+		}
 		if err := s.rxWait.Wait(ctx, source{s}); err != nil {
 			return 0, s.errorf("receive", err)
 		}
 	}
+}
+
+// askEvery is how often receivers who wait ask whether the device is still there.
+const askEvery = 100 * time.Millisecond
+
+// bound asks now and then whether the socket still has its device. The kernel
+// takes it away for good when the device goes (xsk_notifier, net/xdp/xsk.c) and
+// wakes nobody: poll(2) is silent for a socket that is not bound.
+func (s *Socket) bound() error {
+	now, last := int64(time.Since(s.opened)), s.asked.Load()
+	if !s.unbound.Load() && now-last >= int64(askEvery) && s.asked.CompareAndSwap(last, now) {
+		s.rxMu.Lock()
+		if !s.closed.Load() && classify(s.os.wakeRx(), false) == gone {
+			s.unbound.Store(true)
+		}
+		s.rxMu.Unlock()
+	}
+	if s.unbound.Load() {
+		return explain(gone, syscall.ENXIO)
+	}
+	return nil
 }
 
 // Ready tells whether Receive will find something, or that the socket is closed.

@@ -63,8 +63,13 @@ func (w *Waiter) Stats() WaitStats {
 	return w.stats
 }
 
-// Wait returns nil when it is worth while to look at src again. Errors are those
-// of [Set.Sleep].
+// lookAgain bounds a wait without news. A source may have something to do that no
+// descriptor tells of: frames that others gave back are to go to the kernel, or
+// its device is gone, of which poll(2) says nothing.
+const lookAgain = 100 * time.Millisecond
+
+// Wait returns nil when it is worth while to look at src again, which is every
+// 100 ms at the latest. Errors are those of [Set.Sleep].
 func (w *Waiter) Wait(ctx context.Context, src Source) error {
 	plan := w.plan()
 	if plan.Nap > 0 {
@@ -85,7 +90,7 @@ func (w *Waiter) Wait(ctx context.Context, src Source) error {
 	w.stats.Sleeps++
 	w.Pacer.Sleeps(time.Since(epoch))
 	w.mu.Unlock()
-	return w.sleep(ctx, Forever, wakes, fds)
+	return w.sleep(ctx, lookAgain, wakes, fds)
 }
 
 func (w *Waiter) plan() Plan {
@@ -135,6 +140,9 @@ func (w *Waiter) spin(ctx context.Context, src Source, limit time.Duration) (fou
 				return false, err
 			}
 			if limit == Forever {
+				if took >= lookAgain {
+					return true, nil
+				}
 				runtime.Gosched() // others may share the CPU
 			}
 		}
