@@ -29,8 +29,8 @@ type mirror struct {
 	dirty  map[int]bool // links that changed since they were last asked for
 }
 
-// seen is a neighbour, with whether an answer has been about it since it last
-// changed hands: changes of others concern nobody.
+// seen is a neighbour, with whether an answer has been about it: changes of others
+// concern nobody.
 type seen struct {
 	neighbour
 	asked bool
