@@ -186,3 +186,6 @@ func pattern(n int) []byte {
 	}
 	return p
 }
+
+// interfaceByIndex looks in the calling thread's namespace.
+func interfaceByIndex(index int) (*net.Interface, error) { return net.InterfaceByIndex(index) }
