@@ -40,9 +40,9 @@ func (s *sender) init(ip6 bool, remote netip.Addr) {
 // payloads are the caller's again. It never waits: (n, nil) with n less than
 // len(out) means that the send buffer is full, and FD is writable when there is
 // room. Any other reason to stop is the error, which is about out[n] and bare:
-// EMSGSIZE, ENETUNREACH, EHOSTUNREACH, EACCES (broadcast not permitted), EINVAL (an
-// address without its zone, families that do not go together), EDESTADDRREQ, or on
-// a lane with a Remote the errno of an ICMP message, with out[n] not sent.
+// EMSGSIZE, ENETUNREACH, EHOSTUNREACH, EACCES (broadcast not permitted), EINVAL (port
+// 0, families of Src and Dst that differ), EDESTADDRREQ, or on a lane with a Remote
+// the errno of an ICMP message, with out[n] not sent.
 func (l *Lane) Send(out []Outgoing) (int, error) {
 	s := &l.out
 	s.mu.Lock()
