@@ -22,7 +22,8 @@ const (
 // Completed frames are reaped first when the pool has too few. A frame is the
 // caller's until Send or Release.
 //
-// Errors: net.ErrClosed after Close; ErrDirection on a receive-only socket.
+// Errors: net.ErrClosed after Close, also of the pool or its area; ErrDirection on
+// a receive-only socket.
 func (s *Socket) Reserve(frames []umem.Frame) (int, error) {
 	if s.txPool == nil {
 		return 0, s.errorf("reserve", ErrDirection)
@@ -36,6 +37,9 @@ func (s *Socket) Reserve(frames []umem.Frame) (int, error) {
 			break
 		}
 		n += s.txPool.Get(frames[n:])
+	}
+	if n == 0 && len(frames) > 0 && s.txPool.Closed() {
+		return 0, s.errClosed("reserve")
 	}
 	return n, nil
 }
