@@ -29,9 +29,11 @@ func Adopt(fds FDs) (*Program, error) {
 	}
 	p.tie = tie
 	p.info = Info{ProgramID: tie.program, Queues: int(p.maps.queues.MaxEntries())}
-	if p.info.Stamp, err = p.maps.stamp(); err != nil {
+	s, err := p.maps.stamp()
+	if err != nil {
 		return nil, errors.Join(err, tie.link.Close(), p.maps.close())
 	}
+	p.stamp.Store(uint64(s))
 	if info, err := tie.link.Info(); err == nil {
 		p.info.LinkID = uint32(info.ID)
 		p.info.Ifindex = int(info.XDP().Ifindex)

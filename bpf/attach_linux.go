@@ -71,7 +71,9 @@ func attach(cfg Config, d *device, useLink bool) (_ *Program, err error) {
 	restore.forget()
 	c.info.Queues = cfg.Queues
 	c.info.Attempts = c.attempts
-	return &Program{maps: l.maps, tie: tie, info: c.info}, nil
+	p := &Program{maps: l.maps, tie: tie, info: c.info}
+	p.stamp.Store(uint64(c.stamp))
+	return p, nil
 }
 
 // rung is one way to attach: a mode and a program.
@@ -121,6 +123,7 @@ type climber struct {
 	useLink  bool
 	attempts []Attempt
 	info     Info
+	stamp    stamp
 }
 
 // climb stops at the first rung that holds, and at a refusal that no other rung
@@ -153,11 +156,12 @@ func (c *climber) climb(list []rung) (attachment, error) {
 
 func (c *climber) try(r rung) (attachment, error) {
 	c.info = Info{Interface: c.device.name, Ifindex: c.device.index, Mode: r.mode, Frags: r.frags, Metadata: r.metadata}
+	c.stamp = 0
 	if r.metadata != 0 {
-		c.info.Stamp = newStamp()
+		c.stamp = newStamp()
 	}
 	// Before the first frame can meet the program.
-	if err := c.maps.setStamp(c.info.Stamp); err != nil {
+	if err := c.maps.setStamp(c.stamp); err != nil {
 		return nil, err
 	}
 	if c.useLink {

@@ -59,7 +59,7 @@ type Config struct {
 	NoFrags bool
 
 	// Metadata asks for the program that passes on what the driver knows of each
-	// frame: hardware timestamp, hash, VLAN tag. See ParseMetadata. It takes native
+	// frame: hardware timestamp, hash, VLAN tag. See Program.Metadata. It takes native
 	// mode, Linux 6.3 (6.8 for the tag) with BTF, and a driver that has any.
 	Metadata MetadataPolicy
 

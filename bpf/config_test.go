@@ -20,6 +20,9 @@ func TestConfigValidate(t *testing.T) {
 		{"longest name", Config{Interface: "abcdefghijklmno"}, ""},
 		{"too long a name", Config{Interface: "abcdefghijklmnop"}, "longer than 15"},
 		{"mode", Config{Interface: "eth0", Mode: -1}, "Mode -1"},
+		{"metadata", Config{Interface: "eth0", Metadata: MetadataRequire}, ""},
+		{"metadata policy", Config{Interface: "eth0", Metadata: 3}, "Metadata 3"},
+		{"generic metadata", Config{Interface: "eth0", Mode: Generic, Metadata: MetadataRequire}, "Metadata require"},
 		{"queues", Config{Interface: "eth0", Queues: maxQueues + 1}, "Queues 65537"},
 		{"two at once", Config{Ifindex: -1, Queues: -1}, "Ifindex -1 is negative\nbpf: config: Queues -1"},
 	} {

@@ -135,6 +135,9 @@ func (d *device) read(message []byte) error {
 	}
 	attrs := link.Attrs()
 	d.name, d.kind, d.mac, d.mtu = attrs.Name, link.Type(), attrs.HardwareAddr, attrs.MTU
+	if attrs.EncapType == "loopback" && d.mac == nil {
+		d.mac = make(net.HardwareAddr, 6) // the netlink package leaves out a zero address
+	}
 	if attrs.EncapType != "ether" && attrs.EncapType != "loopback" || len(d.mac) != 6 {
 		return fmt.Errorf("bpf: interface %s carries no Ethernet frames (%s): %w", d, attrs.EncapType, unix.EAFNOSUPPORT)
 	}

@@ -24,7 +24,7 @@ type differ struct {
 	ifindex  int
 	expected [model.Reasons]uint64 // what the counters must say by now
 	frames   int
-	stamp    Stamp      // of the program with metadata, else 0
+	stamp    stamp      // of the program with metadata, else 0
 	room     [2048]byte // for what the run leaves
 }
 
@@ -62,9 +62,9 @@ func (d *differ) check(frame []byte, queue int) error {
 
 // checkRoom holds what a run left of the frame against what it must leave: for a
 // socket a block in front, which says nothing as there is no driver; else nothing.
-func checkRoom(left, frame []byte, want model.Reason, stamp Stamp) error {
+func checkRoom(left, frame []byte, want model.Reason, s stamp) error {
 	if want == model.Redirected {
-		m, ok := ParseMetadata(left[:min(MetadataSize, len(left))], stamp)
+		m, ok := parseMetadata(left[:min(MetadataSize, len(left))], s)
 		if !ok || m != (Metadata{}) {
 			return fmt.Errorf("metadata %v, %+v", ok, m)
 		}
@@ -154,7 +154,7 @@ func each(t *testing.T, f func(t *testing.T, d *differ)) {
 			pairIn(t, testnet.Config{Queues: 2}, func(pair *testnet.Pair) error {
 				d := newDiffer(b, program, pair.B.Index)
 				if program == b.meta || program == b.metaFrags {
-					d.stamp = b.info.Stamp
+					d.stamp = stamp(b.stamp.Load())
 				}
 				f(t, d)
 				return nil

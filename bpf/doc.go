@@ -31,7 +31,19 @@
 // VLAN. A frame may carry one 802.1Q tag. A filter with VLAN 0 takes untagged
 // and priority-tagged (VLAN 0) frames, one with VLAN n takes only frames tagged n.
 // The program sees tags in the frame only: a device that strips them
-// (ethtool: rx-vlan-offload on) shows every frame as untagged.
+// (ethtool: rx-vlan-offload on) shows every frame as untagged. So does a veth whose
+// other end sends from a VLAN interface. Metadata tell the tag then.
+//
+// Metadata. With Config.Metadata another program, of the same decision, puts what the
+// driver knows of a frame in front of it: hardware timestamp, hash, VLAN tag. It needs
+// native mode, Linux 6.3 with BTF, and a driver that has any (mlx4, mlx5, ice, igc,
+// stmmac, veth and others). Each frame tells what it carries: see [Program.Metadata].
+//
+//	p, err := bpf.Attach(bpf.Config{Interface: "eth0", Metadata: bpf.MetadataAuto})
+//	...                                      // f came from a socket of p, area is its memory
+//	whole, err := area.Shift(f, -bpf.MetadataSize)
+//	b, err := area.Bytes(whole)
+//	m, ok := p.Metadata(b[:bpf.MetadataSize])
 //
 // Life. The program hangs on a BPF link, which the kernel closes with the
 // process: a killed process leaves nothing behind. Where links are missing
@@ -40,6 +52,6 @@
 //
 // Limits. In generic mode on a virtual link a sender's segmentation offload
 // arrives as one large frame; switch it off at the sender (tx-udp-segmentation).
-// The compiled program is part of this package: no compiler, no BTF, and no
-// change of any resource limit is needed to load it.
+// The compiled programs are part of this package: no compiler, no BTF (but for
+// metadata), and no change of any resource limit is needed to load them.
 package bpf

@@ -15,7 +15,7 @@ type FDs struct {
 	Link     int // keeps the program on the interface as long as any process holds it
 	Queues   int // the XSKMAP
 	Filters  int
-	MAC      int
+	MAC      int // and the stamp of metadata
 	Counters int
 }
 

@@ -49,8 +49,9 @@ func loadBench(t testing.TB) *bench {
 	if b.frags != nil {
 		b.metaFrags = loadAs(t, &l.maps, metaObject(), metaName, unix.BPF_F_XDP_HAS_FRAGS)
 	}
-	b.info.Stamp = newStamp()
-	if err := errors.Join(b.SetMAC(target.MAC[:]), l.maps.setStamp(b.info.Stamp)); err != nil {
+	s := newStamp()
+	b.stamp.Store(uint64(s))
+	if err := errors.Join(b.SetMAC(target.MAC[:]), l.maps.setStamp(s)); err != nil {
 		t.Fatal(err)
 	}
 	return b

@@ -172,6 +172,7 @@ func TestFailedAttachLeaksNothing(t *testing.T) {
 	}{
 		{"MTU", 9000, "", Config{Mode: Native, NoFrags: true}, unix.ERANGE, 500},
 		{"foreign", 0, "link", Config{}, ErrForeignProgram, 500},
+		{"metadata", 9000, "", Config{Metadata: MetadataRequire, NoFrags: true}, unix.ERANGE, 30},
 		// Here the interface changes each time, which waits for all CPUs.
 		{"replace and put back", 9000, "generic", Config{Mode: Native, NoFrags: true, Replace: true}, unix.ERANGE, 30},
 	} {

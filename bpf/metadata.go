@@ -90,10 +90,6 @@ type Metadata struct {
 	Timestamp uint64
 }
 
-// Stamp tells the metadata of one attached program from all other bytes. It is
-// random, never on the wire, and another one at each Attach; zero is none.
-type Stamp uint64
-
 // MetadataSize is the number of bytes in front of a frame that hold its metadata.
 const MetadataSize = 32
 
@@ -113,25 +109,32 @@ const (
 	atTimestamp = 24
 )
 
-// ParseMetadata reads the metadata of a received frame. room is the memory that
-// ends where the frame, as received, begins; its last MetadataSize bytes are read.
-// In a frame of several buffers that is the first one. stamp is that of the
-// program (Info.Stamp) on the interface that the frame came in on. It copies, and
-// may be called from anywhere.
+// stamp tells the blocks of one attached program from all other bytes. It is
+// random, never on the wire, and another one at each Attach; zero is none.
+type stamp uint64
+
+// Metadata reads what the driver knew of a frame that this program handed to a
+// socket. room is the memory that ends where the frame, as received, begins; its last
+// MetadataSize bytes are read. In a frame of several buffers that is the first one.
+// It copies, takes no lock, and may be called from anywhere at any time.
 //
-// ok is false if these bytes are not what that program wrote for a frame. Nothing
-// else is ever taken for it: a program with metadata writes a block in front of
-// each frame it hands to a socket, or does not hand it over (Counters.NoRoom), so
-// that its frames have no old bytes there. Frames of any other program, plain or
-// with metadata, may have old bytes of this one's frames in front, but are read
-// with that program's stamp, which these do not hold. And bytes from the network
-// cannot hold a stamp other than by guessing 64 random bits.
-func ParseMetadata(room []byte, stamp Stamp) (m Metadata, ok bool) {
-	if len(room) < MetadataSize || stamp == 0 {
+// ok is false if these bytes are not what this program wrote for a frame: always
+// with the plain program, and after Close. Bytes that an earlier frame left in the
+// chunk are never taken. For a program with metadata writes a block in front of each
+// frame that it hands to a socket, or does not hand it over (Counters.NoRoom): its own
+// frames have no old bytes there. Those of any other program may have, also old blocks
+// of this one, but are read with the Program they came by, whose blocks bear another
+// stamp. And who writes to the network cannot know 64 random bits that are never sent.
+func (p *Program) Metadata(room []byte) (m Metadata, ok bool) {
+	return parseMetadata(room, stamp(p.stamp.Load()))
+}
+
+func parseMetadata(room []byte, s stamp) (m Metadata, ok bool) {
+	if len(room) < MetadataSize || s == 0 {
 		return Metadata{}, false
 	}
 	b := room[len(room)-MetadataSize:]
-	if Stamp(binary.NativeEndian.Uint64(b[atStamp:])) != stamp {
+	if stamp(binary.NativeEndian.Uint64(b[atStamp:])) != s {
 		return Metadata{}, false
 	}
 	m.Fields = Fields(binary.NativeEndian.Uint32(b[atFields:])) & (HasTimestamp | HasHash | HasVLAN)

@@ -75,8 +75,7 @@ func (l *loaded) loadBound(cfg Config, d *device, functions calls) error {
 	program.Flags |= unix.BPF_F_XDP_DEV_BOUND_ONLY
 	var plainErr, fragsErr error
 	if l.meta.plain, plainErr = ebpf.NewProgram(program); plainErr != nil {
-		plainErr = explainLoad(program, plainErr)
-		l.attempts = append(l.attempts, Attempt{Step: stepLoad, Metadata: true, Err: plainErr})
+		l.attempts = append(l.attempts, Attempt{Step: stepLoad, Metadata: true, Err: bare(plainErr)})
 	}
 	if !cfg.NoFrags {
 		program.Flags |= unix.BPF_F_XDP_HAS_FRAGS
@@ -85,23 +84,23 @@ func (l *loaded) loadBound(cfg Config, d *device, functions calls) error {
 		}
 	}
 	if l.meta.plain == nil && l.meta.frags == nil {
-		return plainErr
+		return fmt.Errorf("load program %s: %w", metaName, bare(plainErr))
 	}
 	l.meta.fields = functions.fields()
 	return nil
 }
 
-func newStamp() Stamp {
+func newStamp() stamp {
 	var b [8]byte
 	for {
 		_, _ = rand.Read(b[:]) // never fails
-		if s := Stamp(binary.NativeEndian.Uint64(b[:])); s != 0 {
+		if s := stamp(binary.NativeEndian.Uint64(b[:])); s != 0 {
 			return s
 		}
 	}
 }
 
-func (m *maps) setStamp(s Stamp) error {
+func (m *maps) setStamp(s stamp) error {
 	if err := m.own.Update(ownStamp, uint64(s), ebpf.UpdateAny); err != nil {
 		return fmt.Errorf("bpf: set stamp: %w", bare(err))
 	}
@@ -110,7 +109,7 @@ func (m *maps) setStamp(s Stamp) error {
 
 // stamp reads what the program writes. The table of an earlier version of this
 // package has no place for it.
-func (m *maps) stamp() (Stamp, error) {
+func (m *maps) stamp() (stamp, error) {
 	var s uint64
 	err := m.own.Lookup(ownStamp, &s)
 	if errors.Is(err, ebpf.ErrKeyNotExist) {
@@ -119,5 +118,5 @@ func (m *maps) stamp() (Stamp, error) {
 	if err != nil {
 		return 0, fmt.Errorf("bpf: read stamp: %w", bare(err))
 	}
-	return Stamp(s), nil
+	return stamp(s), nil
 }

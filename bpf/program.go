@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cilium/ebpf"
 )
@@ -69,11 +70,9 @@ type Info struct {
 	LinkID    uint32 // 0: attached by netlink, stays after a kill
 	Queues    int    // size of the queue map
 
-	// Metadata is what a frame may carry, if the program with metadata runs; each
-	// frame carries only what the driver knew of it. Stamp is for ParseMetadata, and 0
-	// if the plain program runs.
+	// Metadata is what a frame may carry, 0 if the plain program runs. Each frame
+	// carries only what the driver knew of it.
 	Metadata Fields
-	Stamp    Stamp
 
 	Attempts []Attempt
 }
@@ -126,6 +125,9 @@ type Program struct {
 	maps maps
 	tie  attachment
 	info Info // fixed after Attach
+
+	// stamp is that of the metadata, for readers without mu; Close sets it to 0.
+	stamp atomic.Uint64
 }
 
 // use runs f while the descriptors are sure to stay open.
@@ -167,5 +169,6 @@ func (p *Program) Close() error {
 		return nil
 	}
 	p.closed = true
+	p.stamp.Store(0)
 	return errors.Join(p.tie.close(), p.maps.close())
 }

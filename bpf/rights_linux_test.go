@@ -104,7 +104,7 @@ func limits(t *testing.T) (list [16]unix.Rlimit) {
 func TestAdoptWithoutCapabilities(t *testing.T) {
 	testnet.Leaks(t)
 	pairIn(t, testnet.Config{}, func(pair *testnet.Pair) error {
-		broker, err := Attach(Config{Interface: pair.B.Name, Queues: 5})
+		broker, err := Attach(Config{Interface: pair.B.Name, Queues: 5, Metadata: MetadataAuto})
 		if err != nil {
 			return err
 		}
@@ -139,7 +139,7 @@ func TestAdoptWithoutCapabilities(t *testing.T) {
 			t.Errorf("attached: %v, %v", on, err)
 		}
 		mine, theirs := worker.Info(), broker.Info()
-		if mine.ProgramID != theirs.ProgramID || mine.LinkID != theirs.LinkID || mine.Queues != 5 || mine.Ifindex != pair.B.Index {
+		if mine.ProgramID != theirs.ProgramID || mine.LinkID != theirs.LinkID || worker.stamp.Load() != broker.stamp.Load() || worker.stamp.Load() == 0 || mine.Queues != 5 || mine.Ifindex != pair.B.Index {
 			t.Errorf("worker %+v, broker %+v", mine, theirs)
 		}
 		if err := worker.Close(); err != nil {
