@@ -144,6 +144,8 @@ func (c *child) kill() {
 // parts are what a child can play.
 var parts = map[string]func(*testing.T, []string){
 	"hold":    playHold,
+	"receive": playReceive,
+	"list":    playList,
 	"rights":  playRights,
 	"limits":  playLimits,
 	"files":   playFiles,

@@ -193,10 +193,7 @@ func sendForever(s *Socket, packet []byte, sent chan struct{}) error {
 			frames[i] = f.WithLen(copy(b[:cap(b)], packet))
 		}
 		k, err := s.Send(frames[:n])
-		if err != nil {
-			return err
-		}
-		if err := s.Release(frames[k:n]); err != nil {
+		if err := errors.Join(err, s.Release(frames[k:n])); err != nil {
 			return err
 		}
 		if _, err := s.Flush(); err != nil && !errors.Is(err, ErrLinkDown) && !errors.Is(err, ErrLost) {
