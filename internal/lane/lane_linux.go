@@ -30,7 +30,9 @@ type Lane struct {
 }
 
 // FD is the socket's descriptor, for poll(2); -1 after Close. It is readable when
-// datagrams or an error wait, save those that Pending tells of.
+// datagrams or an error wait, save those that Pending tells of. End the waits before
+// Close: it wakes them, but a poll(2) that is woken looks the number up again, and
+// may by then find another file under it.
 func (l *Lane) FD() int {
 	l.ctl.Lock()
 	defer l.ctl.Unlock()

@@ -7,8 +7,9 @@ import (
 	"sync"
 )
 
-// ErrNoBuffers is what Receive returns while all buffers are held: Release some,
-// or open the lane with more of them. Datagrams wait in the socket meanwhile.
+// ErrNoBuffers is what Receive returns while all buffers are held, by whichever
+// goroutines: Release some, or open the lane with more of them. Datagrams wait in
+// the socket meanwhile, which stays readable.
 var ErrNoBuffers = errors.New("lane: all receive buffers are held: release messages, or raise Config.Buffers")
 
 // buffer holds what one read of the kernel brought: a datagram, or a bundle of
