@@ -3,12 +3,14 @@
 package udp
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"slices"
 
 	"github.com/xdpath/xdpath/umem"
+	"github.com/xdpath/xdpath/xsk"
 )
 
 // WriteToUDPAddrPort sends b to dst and returns len(b). It waits for a frame if
@@ -82,17 +84,17 @@ func opAddr(a *net.UDPAddr) net.Addr {
 }
 
 // destination is what package net takes a for: an address without an IP is this
-// host.
+// host, and so is 0.0.0.0 on a socket for both families.
 func (c *Conn) destination(a *net.UDPAddr) netip.AddrPort {
 	switch {
 	case a == nil:
 		return netip.AddrPort{}
-	case len(a.IP) > 0:
-		return a.AddrPort()
-	case c.local.Addr().Is4():
+	case c.local.Addr().Is6() && (len(a.IP) == 0 || a.IP.Equal(net.IPv4zero)):
+		return netip.AddrPortFrom(netip.IPv6Unspecified(), uint16(a.Port))
+	case len(a.IP) == 0:
 		return netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(a.Port))
 	}
-	return netip.AddrPortFrom(netip.IPv6Unspecified(), uint16(a.Port))
+	return a.AddrPort()
 }
 
 func (p *PacketConn) writeMsg(b, oob []byte, dst netip.AddrPort) (int, error) {
@@ -174,7 +176,7 @@ func (q *Queue) write(fl *Flow, b []byte) (sent bool, err error) {
 	defer q.txMu.Unlock()
 	if !st.kind.Direct() || len(b) > st.most || !fl.settled() {
 		if q.pending > 0 {
-			if _, err := q.flush(); err != nil {
+			if err := q.push(); err != nil {
 				return false, err
 			}
 		}
@@ -189,7 +191,7 @@ func (q *Queue) write(fl *Flow, b []byte) (sent bool, err error) {
 		q.spare = q.spare[:n]
 	}
 	if q.sock.Room(1) == 0 {
-		if _, err := q.flush(); err != nil {
+		if err := q.push(); err != nil {
 			return false, err
 		}
 		if q.sock.Room(1) == 0 {
@@ -210,7 +212,23 @@ func (q *Queue) write(fl *Flow, b []byte) (sent bool, err error) {
 	q.pending++
 	q.conn.stats.fastTx.Add(1)
 	q.conn.stats.fastTxBytes.Add(uint64(len(b)))
-	return true, q.coalesce()
+	return true, notLost(q.coalesce())
+}
+
+// push is flush for a write.
+func (q *Queue) push() error {
+	_, err := q.flush()
+	return notLost(err)
+}
+
+// notLost makes no error of datagrams that the device lost, as it does while the
+// link has no carrier: the socket counts them in TxLost, and a kernel socket would
+// not tell either.
+func notLost(err error) error {
+	if errors.Is(err, xsk.ErrLost) {
+		return nil
+	}
+	return err
 }
 
 // kernelWrite sends by the companion socket, waiting for room in its buffer.
