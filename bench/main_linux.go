@@ -10,9 +10,11 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/xdpath/xdpath/bench/internal/cpu"
 	"github.com/xdpath/xdpath/bench/internal/path"
 	"github.com/xdpath/xdpath/bench/internal/referee"
 	"github.com/xdpath/xdpath/bench/internal/report"
@@ -60,6 +62,25 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
+// listen is how long the bench looks at what else the machine does.
+const listen = 200 * time.Millisecond
+
+// busyBefore measures how much of the machine is in use, in percent, while the
+// bench itself does nothing.
+func busyBefore(ctx context.Context) (float64, error) {
+	before, err := cpu.Machine()
+	if err != nil {
+		return 0, err
+	}
+	select {
+	case <-time.After(listen):
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	after, err := cpu.Machine()
+	return after.Since(before).Utilization(), err
+}
+
 // bench runs the plan on this machine and writes what came of it.
 func bench(ctx context.Context, opts options, stdout, stderr io.Writer) error {
 	out, err := openJSON(opts.json)
@@ -67,6 +88,10 @@ func bench(ctx context.Context, opts options, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer out.discard()
+	busy, err := busyBefore(ctx)
+	if err != nil {
+		return err
+	}
 	local, err := referee.NewLocal(opts.plan.MTU, "/proc/self/exe", workerArg)
 	if err != nil {
 		return err
@@ -78,7 +103,7 @@ func bench(ctx context.Context, opts options, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	doc := document(opts, outcome)
+	doc := document(opts, outcome, busy)
 	if err := report.WriteTable(stdout, report.Rows(doc, opts.plan.Paths, opts.plan.Sizes), doc.Env.Notes); err != nil {
 		return fmt.Errorf("write table: %w", err)
 	}

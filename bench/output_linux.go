@@ -4,9 +4,12 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/xdpath/xdpath/bench/internal/control"
+	"github.com/xdpath/xdpath/bench/internal/path"
 	"github.com/xdpath/xdpath/bench/internal/referee"
 	"github.com/xdpath/xdpath/bench/internal/report"
 )
@@ -15,7 +18,7 @@ import (
 const link = "veth pair between two network namespaces of one machine"
 
 // document puts the outcome and all that explains it together.
-func document(opts options, out referee.Outcome) report.Document {
+func document(opts options, out referee.Outcome, busy float64) report.Document {
 	s := out.Sender
 	return report.Document{
 		Env: report.Env{
@@ -24,27 +27,31 @@ func document(opts options, out referee.Outcome) report.Document {
 			Duration: opts.plan.Duration.Seconds(), Warmup: opts.plan.Warmup.Seconds(),
 			Sender: out.Sender, Receiver: out.Receiver,
 			Skipped: out.Skipped, Buffers: out.Buffers, ProcessCPU: out.ProcessCPU,
-			Notes: notes(opts, out),
+			Notes: notes(opts, out, busy), BusyBefore: busy,
 		},
 		Results: out.Results,
 	}
 }
 
 // notes are the sentences beneath the table.
-func notes(opts options, out referee.Outcome) []string {
+func notes(opts options, out referee.Outcome, busy float64) []string {
 	p, s, r := opts.plan, out.Sender, out.Receiver
 	notes := []string{
-		fmt.Sprintf("UDP datagrams one way, as fast as they go, over a %s (MTU %d). A veth is never zero-copy: AF_XDP copies here.", link, p.MTU),
+		fmt.Sprintf("UDP datagrams one way, as fast as they go, over a %s (MTU %d). A veth is never zero-copy: AF_XDP copies here. Where nothing is lost the sender is the limit, where much is lost the receiver.", link, p.MTU),
 		fmt.Sprintf("Each row is the run with the median receive rate of %d, each of %v after a warm-up of %v; min..max is of the receive rate. Paths took turns.", p.Runs, p.Duration, p.Warmup),
 		fmt.Sprintf("Linux %s, %s, %s, %d CPUs. Sender on CPU %s, receiver on CPU %s, GOMAXPROCS %d and %d; soft interrupts run on the sender's CPU.",
 			s.Kernel, s.Go, s.CPUModel, s.CPUs, list(s.Pinned), list(r.Pinned), s.GOMAXPROCS, r.GOMAXPROCS),
 		"CPU is of the whole machine, from /proc/stat in ticks of 10 ms; demand is netperf's service demand: busy CPU time for each 1,024 bytes received.",
 		"Sender and receiver touch every payload byte on every path. UDP checksums: sockets leave them to a veth, which never computes them; the AF_XDP paths send 0, which means none.",
-		"XDP programs are attached for the runs of AF_XDP paths only.",
+		fmt.Sprintf("Every path can hold %d datagrams unread. Socket receivers block in their call, asavie in poll, xdp waits as its library does by default. XDP programs are attached for the runs of AF_XDP paths only.", path.Hold),
+	}
+	if slices.Contains(p.Paths, "gso") {
+		notes = append(notes, "gso: segmentation offload (tx-udp-segmentation) of the sending veth is off and GRO of the receiving one on, so that single datagrams cross the link; the other paths run with both as a veth has them.")
 	}
 	if b := buffers(out.Buffers); b != "" {
 		notes = append(notes, b)
 	}
+	notes = append(notes, warnings(s, r, busy)...)
 	notes = append(notes, out.Notes...)
 	for _, f := range out.Skipped {
 		if f.Run > 1 {
@@ -52,6 +59,22 @@ func notes(opts options, out referee.Outcome) []string {
 		}
 	}
 	return notes
+}
+
+// noisy is the share of a machine, in percent, beyond which whatever else runs
+// on it shows in the figures.
+const noisy = 5
+
+// warnings tell what makes the figures doubtful.
+func warnings(s, r control.Facts, busy float64) []string {
+	var w []string
+	if busy > noisy {
+		w = append(w, fmt.Sprintf("WARNING: the machine was %.0f %% busy with other things before the bench began: expect worse and less steady figures.", busy))
+	}
+	if s.Machine == r.Machine && slices.Equal(s.Pinned, r.Pinned) {
+		w = append(w, "WARNING: sender and receiver share one processor.")
+	}
+	return w
 }
 
 func list(cpus []int) string {
@@ -71,5 +94,5 @@ func buffers(all []report.Buffer) string {
 	if parts == nil {
 		return ""
 	}
-	return "Socket receive buffers hold as many datagrams as the XDP rings; bytes got and asked: " + strings.Join(parts, ", ") + "."
+	return "Socket receive buffers, bytes got of bytes asked: " + strings.Join(parts, ", ") + "."
 }

@@ -4,7 +4,10 @@
 // where it was lost.
 package loss
 
-import "slices"
+import (
+	"math/bits"
+	"slices"
+)
 
 // A Place is somewhere that datagrams get lost, as it is called in the table.
 type Place string
@@ -39,8 +42,8 @@ type Count struct {
 	Each uint64 `json:"each,omitempty"`
 }
 
-// most is the largest number of datagrams that c can explain.
-func (c Count) most() uint64 { return c.N * max(1, c.Each) }
+// more is how many datagrams c can explain beyond those that it counted.
+func (c Count) more() uint64 { return c.N * (max(1, c.Each) - 1) }
 
 // Counts are the counters of one side, at most one a place.
 type Counts []Count
@@ -96,27 +99,46 @@ func (s Split) Main() (Place, bool) {
 }
 
 // Attribute gives each of lost datagrams one place, so that the split always
-// sums up to lost. Exact counters are believed first, those that count bundles
-// after them, and what none explains is Unaccounted. A counter can show more
-// than was lost of the stream, where something else was dropped as well: it
-// explains no more than was lost.
+// sums up to lost. First every counter explains as many as it counted. What is
+// left goes to the counters of bundles, each by how much more it can stand for,
+// and what none explains is Unaccounted. A counter can show more than was lost
+// of the stream, where something else was dropped as well: it explains no more
+// than was lost.
 func Attribute(lost uint64, counts Counts) Split {
 	split := Split{}
-	take := func(c Count) {
-		if n := min(c.most(), lost); n > 0 {
-			split[c.Place] += n
+	take := func(p Place, n uint64) {
+		if n = min(n, lost); n > 0 {
+			split[p] += n
 			lost -= n
 		}
 	}
-	for _, bundles := range []bool{false, true} {
-		for _, c := range sorted(counts) {
-			if (c.Each > 1) == bundles {
-				take(c)
-			}
-		}
+	counts = sorted(counts)
+	for _, c := range counts {
+		take(c.Place, c.N)
 	}
-	take(Count{Place: Unaccounted, N: lost})
+	rest, more := lost, uint64(0)
+	for _, c := range counts {
+		more += c.more()
+	}
+	for _, c := range counts {
+		take(c.Place, share(rest, c.more(), more))
+	}
+	take(Unaccounted, lost)
 	return split
+}
+
+// share is the part of rest that belongs to part of whole, rounded up, but not
+// more than part.
+func share(rest, part, whole uint64) uint64 {
+	if rest >= whole {
+		return part
+	}
+	hi, lo := bits.Mul64(rest, part)
+	q, r := bits.Div64(hi, lo, whole) // hi < whole, since rest < whole
+	if r > 0 {
+		q++
+	}
+	return q
 }
 
 // sorted returns the counts in the order of attribution.

@@ -28,6 +28,7 @@ func TestAttribute(t *testing.T) {
 		{"a bundle is many", 40, Counts{{Place: Socket, N: 1, Each: 64}}, Split{Socket: 40}},
 		{"a bundle is at most so many", 100, Counts{{Place: Socket, N: 1, Each: 64}}, Split{Socket: 64, Unaccounted: 36}},
 		{"single ones before bundles", 40, Counts{{Place: Socket, N: 9, Each: 64}, {Place: DeviceTX, N: 10}}, Split{Socket: 30, DeviceTX: 10}},
+		{"bundles at two places", 30, Counts{{Place: Socket, N: 2, Each: 6}, {Place: DeviceTX, N: 2, Each: 11}}, Split{Socket: 11, DeviceTX: 19}},
 		{"an unknown place counts", 2, Counts{{Place: "elsewhere", N: 2}}, Split{"elsewhere": 2}},
 	}
 	for _, tt := range tests {
@@ -37,6 +38,15 @@ func TestAttribute(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestAttributeLarge has numbers whose product does not fit into 64 bits.
+func TestAttributeLarge(t *testing.T) {
+	const n = 1 << 50
+	got := Attribute(n, Counts{{Place: Socket, N: n / 64, Each: 64}, {Place: DeviceTX, N: n / 64, Each: 64}})
+	if want := (Split{Socket: n / 2, DeviceTX: n / 2}); cmp.Diff(want, got) != "" {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 
@@ -61,7 +71,7 @@ func TestAttributeSum(t *testing.T) {
 			var most uint64
 			for _, c := range counts {
 				if c.Place == place {
-					most += c.most()
+					most += c.N + c.more()
 				}
 			}
 			if n == 0 || place != Unaccounted && n > most {

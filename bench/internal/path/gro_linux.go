@@ -41,7 +41,7 @@ func openGROReceiver(cfg Config, size int) (*groReceiver, error) {
 		return nil, err
 	}
 	messages := min(cfg.Batch, gsoSegments)
-	u.info.Batch = cfg.Batch
+	u.info.Batch, u.info.Bundle = cfg.Batch, gsoSegments
 	_, bufs := slices(messages, size)
 	r := &groReceiver{udpSocket: u, bufs: bufs, batch: sys.NewBatch(bufs, unix.CmsgSpace(4))}
 	if err := r.setUp(cfg); err != nil {

@@ -56,7 +56,7 @@ func openGSOSender(cfg Config) (*gsoSender, error) {
 	if err != nil {
 		return nil, err
 	}
-	u.info.Batch, u.info.Mode = cfg.Batch, gsoDevice
+	u.info.Batch, u.info.Bundle, u.info.Mode = cfg.Batch, cfg.Batch, gsoDevice
 	s := &gsoSender{mmsgSender: newMmsgSender(u, cfg), size: cfg.Size, write: unix.Write}
 	if err := s.setUp(cfg); err != nil {
 		return nil, errors.Join(err, s.Close())

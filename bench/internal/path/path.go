@@ -39,7 +39,7 @@ type Config struct {
 
 // Hold is how many datagrams every path can hold unread, a power of two: the
 // entries of an AF_XDP path's RX ring, or the receive buffer of a socket.
-const Hold = 2048
+const Hold = 4096
 
 // A Sender is the sending side of an open path. Its stream methods are for one
 // goroutine at a time; the others must not run beside them.
@@ -75,6 +75,9 @@ type Info struct {
 	// payload: Got shows the doubled value, and Asked is comparable with it.
 	BufferAsked int `json:"buffer_asked,omitempty"`
 	BufferGot   int `json:"buffer_got,omitempty"`
+	// Bundle is the most datagrams that the kernel may handle, and drop, as one
+	// packet, 0 where each is one of its own.
+	Bundle int `json:"bundle,omitempty"`
 	// OneShot tells that the path frees what it holds only when its process
 	// ends: the worker must be replaced before the next path opens.
 	OneShot bool `json:"one_shot,omitempty"`

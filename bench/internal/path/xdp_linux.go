@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/xdpath/xdpath/bench/internal/loss"
@@ -29,10 +30,19 @@ func xdpPath() Path {
 
 // xdpConfig asks for rings of cfg.Hold entries. What has been received and not
 // read is in the RX ring: it must be that large, and the fill ring, too, to
-// feed it.
-func xdpConfig(cfg Config) xsk.Config {
+// feed it. Chunks are the smallest that take a whole frame beside the 256 bytes
+// that the kernel keeps for itself.
+func xdpConfig(cfg Config) (xsk.Config, error) {
+	const kernel, least = 256, 2048
+	chunk := least
+	for chunk-kernel < cfg.Size+ipv4Headers {
+		chunk *= 2
+	}
+	if most := os.Getpagesize(); chunk > most {
+		return xsk.Config{}, fmt.Errorf("%d bytes of payload do not fit into one chunk, which has %d bytes at most, %d of them the kernel's", cfg.Size, most, kernel)
+	}
 	ring := uint32(cfg.Hold)
-	return xsk.Config{Interface: cfg.Interface, Queue: cfg.Queue, RxSize: ring, TxSize: ring, RxFrames: cfg.Hold}
+	return xsk.Config{Interface: cfg.Interface, Queue: cfg.Queue, RxSize: ring, TxSize: ring, ChunkSize: chunk}, nil
 }
 
 // An xdpEnd is what both sides have in common.
@@ -43,7 +53,12 @@ type xdpEnd struct {
 	info   Info
 }
 
-func openXDP(cfg Config, xc xsk.Config) (*xdpEnd, error) {
+func openXDP(cfg Config, d xsk.Direction) (*xdpEnd, error) {
+	xc, err := xdpConfig(cfg)
+	if err != nil {
+		return nil, err
+	}
+	xc.Direction = d
 	s, err := xsk.Open(xc)
 	if err != nil {
 		return nil, err
@@ -84,9 +99,7 @@ func openXDPSender(cfg Config) (*xdpSender, error) {
 	if err != nil {
 		return nil, err
 	}
-	xc := xdpConfig(cfg)
-	xc.Direction = xsk.TransmitOnly
-	e, err := openXDP(cfg, xc)
+	e, err := openXDP(cfg, xsk.TransmitOnly)
 	if err != nil {
 		return nil, err
 	}

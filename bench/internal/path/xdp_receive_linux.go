@@ -21,9 +21,7 @@ type xdpReceiver struct {
 }
 
 func openXDPReceiver(cfg Config) (*xdpReceiver, error) {
-	xc := xdpConfig(cfg)
-	xc.Direction = xsk.ReceiveOnly
-	e, err := openXDP(cfg, xc)
+	e, err := openXDP(cfg, xsk.ReceiveOnly)
 	if err != nil {
 		return nil, err
 	}

@@ -124,6 +124,7 @@ type Env struct {
 	Link       string        `json:"link"`
 	Duration   float64       `json:"duration_s"`
 	Warmup     float64       `json:"warmup_s"`
+	BusyBefore float64       `json:"busy_before_pct"` // of the machine, by other things
 	Sender     control.Facts `json:"sender"`
 	Receiver   control.Facts `json:"receiver"`
 	Skipped    []Skip        `json:"skipped"` // what did not run, and why

@@ -116,12 +116,13 @@ func (w *window) settle(before, after reading) {
 	t.User, t.System = a.User-b.User, a.System-b.System
 	t.Info = w.end.Info()
 	lost := after.lost.Since(before.lost)
+	bundle := uint64(t.Info.Bundle)
 	if w.prepare.Role == control.RoleSender {
-		lost = append(lost, loss.Count{Place: loss.DeviceTX, N: a.TXDropped - min(a.TXDropped, b.TXDropped)})
+		lost = append(lost, loss.Count{Place: loss.DeviceTX, N: a.TXDropped - min(a.TXDropped, b.TXDropped), Each: bundle})
 	} else {
 		lost = merge(lost, loss.Count{Place: loss.Truncated, N: t.Tally.Truncated})
 		lost = append(lost, loss.Count{Place: loss.Corrupt, N: t.Tally.Corrupt})
-		lost = append(lost, loss.Count{Place: loss.DeviceRX, N: deviceRX(b, a, lost)})
+		lost = append(lost, loss.Count{Place: loss.DeviceRX, N: deviceRX(b, a, lost), Each: bundle})
 	}
 	t.Lost = append(t.Lost, lost...)
 }
