@@ -75,7 +75,8 @@ type Metadata struct {
 	Fields Fields
 
 	// Hash is the one that the device spread frames over its queues by, or would
-	// have: equal for all frames of a flow. On veth it is the sending kernel's.
+	// have: equal for all frames of a flow. On veth it is the sending kernel's, which
+	// gives one and the same, of no type, to all that an AF_XDP socket sends.
 	Hash     uint32
 	HashType HashType
 

@@ -272,8 +272,8 @@ func TestMetadataPassesUnchanged(t *testing.T) {
 	}
 }
 
-// A frame sent by an AF_XDP socket has metadata too; its hash is no use, as nobody
-// told the sending kernel where its headers are.
+// A frame sent by an AF_XDP socket has metadata too, whatever its hash is worth: the
+// sending kernel does not look where the headers are.
 func TestMetadataFromXDPSocket(t *testing.T) {
 	testnet.Leaks(t)
 	pair := testnet.TestPair(t, testnet.Config{})
