@@ -45,8 +45,8 @@ var epoch = time.Now()
 func (s *Set) SetDeadline(t time.Time) {
 	var at int64
 	if !t.IsZero() {
-		if at = int64(t.Sub(epoch)); at == 0 {
-			at = -1 // zero would be none
+		if at = int64(t.Sub(epoch)); at <= 0 {
+			at = -1 // zero would be none, and what is long ago must not overflow
 		}
 	}
 	s.deadline.Store(at)
