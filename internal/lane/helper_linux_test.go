@@ -3,6 +3,7 @@
 package lane
 
 import (
+	"context"
 	"net"
 	"net/netip"
 	"testing"
@@ -108,7 +109,7 @@ func (w *waiter) next(t *testing.T, dst []Message) (int, error) {
 		if n > 0 || err != nil {
 			return n, err
 		}
-		if err := w.set.Sleep(nil, wait.Forever, w.l.FD()); err != nil {
+		if err := w.set.Sleep(context.Background(), wait.Forever, w.l.FD()); err != nil {
 			t.Fatalf("nothing arrived: %v", err)
 		}
 	}

@@ -3,6 +3,7 @@
 package lane
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -198,7 +199,7 @@ func TestConcurrent(t *testing.T) {
 			if n > 0 {
 				handle(msgs[:n])
 				l.Release(msgs[:n])
-			} else if set.Sleep(nil, wait.Forever, l.FD()) != nil {
+			} else if set.Sleep(context.Background(), wait.Forever, l.FD()) != nil {
 				return
 			}
 			if l.Pending() > 0 {
