@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/xdpath/xdpath/bpf"
 	"github.com/xdpath/xdpath/internal/nic"
@@ -15,41 +16,56 @@ import (
 
 // follow keeps the Conn in step with its interface.
 func (c *Conn) follow() {
-	for ev := range c.watch.Events() {
-		link := ev.Link
-		if ev.Kind != nic.Gone {
-			c.link.Store(&link)
-		}
-		var err error
-		switch ev.Kind {
-		case nic.Gone:
-			c.fail(fmt.Errorf("udp: %s: deleted, or moved to another network namespace: %w", c.info.Interface, ErrNoInterface))
-		case nic.MTUChanged:
-			for _, q := range c.queues {
-				q.sock.SetMTU(link.MTU)
+	var off <-chan time.Time // the program has been off the interface for too long
+	for {
+		select {
+		case <-off:
+			c.fail(fmt.Errorf("udp: %s: %w", c.info.Interface, ErrDetached))
+			off = nil
+		case ev, open := <-c.watch.Events():
+			if !open {
+				return
 			}
-		case nic.MACChanged:
-			if c.prog != nil {
-				err = c.prog.SetMAC(link.MAC)
+			if c.apply(ev) && off == nil {
+				off = time.After(goneFirst)
 			}
-		case nic.AddrChanged:
-			err = c.filter(&link)
-		case nic.ProgramChanged:
-			c.checkProgram()
 		}
-		c.links.Add(1)
-		c.tell(Event{Kind: ev.Kind.String(), Err: err})
 	}
 }
 
-// checkProgram ends the Conn when its program is not on the interface any more.
-func (c *Conn) checkProgram() {
-	if c.prog == nil {
-		return
+// goneFirst is how long a lost program may come before the news that the whole
+// interface is gone, which is the better reason.
+const goneFirst = 300 * time.Millisecond
+
+// apply does what an event asks for, and reports whether the program is lost.
+func (c *Conn) apply(ev nic.Event) (lost bool) {
+	link := ev.Link
+	if ev.Kind != nic.Gone {
+		c.link.Store(&link)
 	}
-	if on, err := c.prog.Attached(); err == nil && !on {
-		c.fail(fmt.Errorf("udp: %s: %w", c.info.Interface, ErrDetached))
+	var err error
+	switch ev.Kind {
+	case nic.Gone:
+		c.fail(fmt.Errorf("udp: %s: deleted, or moved to another network namespace: %w", c.info.Interface, ErrNoInterface))
+	case nic.MTUChanged:
+		for _, q := range c.queues {
+			q.sock.SetMTU(link.MTU)
+		}
+	case nic.MACChanged:
+		if c.prog != nil {
+			err = c.prog.SetMAC(link.MAC)
+		}
+	case nic.AddrChanged:
+		err = c.filter(&link)
+	case nic.ProgramChanged:
+		if c.prog != nil {
+			on, e := c.prog.Attached()
+			lost = e == nil && !on
+		}
 	}
+	c.links.Add(1)
+	c.tell(Event{Kind: ev.Kind.String(), Err: err})
+	return lost
 }
 
 // filter makes the program's filters those of the interface's addresses and of the

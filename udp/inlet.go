@@ -47,9 +47,10 @@ func (in *inlet) receive(dst []Received) (int, error) {
 			return 0, in.conn.ended(err)
 		}
 	}
-	if n > 0 {
-		in.wait.Got(n)
+	if n == 0 {
+		return 0, in.conn.ended(nil)
 	}
+	in.wait.Got(n)
 	return n, nil
 }
 

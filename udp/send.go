@@ -290,6 +290,9 @@ func (c *Conn) sendKernel(fl *Flow, payload []byte, src netip.Addr, tos uint8) e
 		return syscall.EAGAIN
 	}
 	fl.slow.Store(true)
+	if !c.link.Load().Running() && !fl.dst.Addr().IsLoopback() {
+		c.stats.txLinkDown.Add(1)
+	}
 	c.stats.kernelTx.Add(1)
 	c.stats.kernelTxBytes.Add(uint64(len(payload)))
 	return nil

@@ -18,7 +18,8 @@ import (
 type counters struct {
 	fastRx, fastRxBytes, kernelRx, kernelRxBytes atomic.Uint64
 	fastTx, fastTxBytes, kernelTx, kernelTxBytes atomic.Uint64
-	badChecksum, partial, otherSource, txRefused atomic.Uint64
+	badChecksum, partial, otherSource            atomic.Uint64
+	txRefused, txLinkDown                        atomic.Uint64
 	eventsDropped                                atomic.Uint64
 	reasons                                      [packet.NumReasons]atomic.Uint64
 }
@@ -34,6 +35,7 @@ type Stats struct {
 	OtherSource uint64            // from an address that nobody on the wire can have, or not from the peer
 	Malformed   map[string]uint64 // what the frame's headers lack
 	TxRefused   uint64            // sent over an MTU that had just shrunk
+	TxLinkDown  uint64            // given to the kernel lane while the interface was down or without carrier
 
 	Partial       uint64 // delivered with a checksum that the sender left to a device
 	EventsDropped uint64
@@ -50,7 +52,7 @@ func (c *Conn) Stats() (Stats, error) {
 	st := Stats{
 		FastRx: n.fastRx.Load(), FastRxBytes: n.fastRxBytes.Load(), KernelRx: n.kernelRx.Load(), KernelRxBytes: n.kernelRxBytes.Load(),
 		FastTx: n.fastTx.Load(), FastTxBytes: n.fastTxBytes.Load(), KernelTx: n.kernelTx.Load(), KernelTxBytes: n.kernelTxBytes.Load(),
-		BadChecksum: n.badChecksum.Load(), OtherSource: n.otherSource.Load(), TxRefused: n.txRefused.Load(),
+		BadChecksum: n.badChecksum.Load(), OtherSource: n.otherSource.Load(), TxRefused: n.txRefused.Load(), TxLinkDown: n.txLinkDown.Load(),
 		Partial: n.partial.Load(), EventsDropped: n.eventsDropped.Load(), Malformed: map[string]uint64{},
 	}
 	for i := range n.reasons {
