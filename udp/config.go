@@ -107,6 +107,12 @@ type Config struct {
 	TxChecksum TxChecksum
 	RxChecksum RxChecksum
 
+	// Metadata lets received datagrams carry what the driver knows of them:
+	// see Queue.Metadata.
+	Metadata bpf.MetadataPolicy
+	// Timestamps sets Received.Time.
+	Timestamps bool
+
 	// Broadcast allows sending to broadcast addresses, EACCES otherwise.
 	Broadcast bool
 	// TTL and TOS of what is sent; 0 means 64 (1 to groups), and 0.

@@ -4,6 +4,7 @@ package udp
 
 import (
 	"net/netip"
+	"time"
 
 	"github.com/xdpath/xdpath/internal/lane"
 	"github.com/xdpath/xdpath/umem"
@@ -40,6 +41,10 @@ type Received struct {
 	// Truncated: more was sent than the kernel lane had room for.
 	Truncated bool
 	Lane      Lane
+	// Time is when it was taken from the ring, for a whole batch at once, or on
+	// the kernel lane when the kernel got it; with Config.Timestamps only. What
+	// a device stamped is in the metadata.
+	Time time.Time
 
 	from  *Queue // fast lane
 	frame umem.Frame

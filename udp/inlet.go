@@ -126,7 +126,7 @@ func (c *Conn) fromLane(dst []Received) (int, error) {
 		held := c.scratch.keep(m)
 		dst[i] = Received{
 			Payload: m.Payload, Src: m.Src, Dst: m.Dst, TTL: m.TTL, TOS: m.TOS, Truncated: m.Truncated,
-			Lane: Kernel, msg: held, held: true,
+			Lane: Kernel, Time: m.Received, msg: held, held: true,
 		}
 		bytes += len(m.Payload)
 	}

@@ -95,7 +95,7 @@ func (c *Conn) openLink() (err error) {
 func (c *Conn) openLane() (err error) {
 	c.lane, err = lane.Open(lane.Config{
 		Local: c.cfg.Local, Remote: c.cfg.Remote, Broadcast: c.cfg.Broadcast,
-		ReceiveBuffer: c.cfg.ReceiveBuffer, SendBuffer: c.cfg.SendBuffer,
+		ReceiveBuffer: c.cfg.ReceiveBuffer, SendBuffer: c.cfg.SendBuffer, Timestamps: c.cfg.Timestamps,
 	})
 	if err != nil {
 		return fmt.Errorf("udp: listen on %v: companion socket: %w", c.cfg.Local, err)
@@ -187,7 +187,7 @@ func (c *Conn) chunkSize() int {
 
 // attach puts the program on the interface, with filters and sockets.
 func (c *Conn) attach(index int, vlan uint16) error {
-	prog, err := bpf.Attach(bpf.Config{Ifindex: index, Mode: c.cfg.Attach, Replace: c.cfg.Replace, NoFrags: false, Queues: c.queues[len(c.queues)-1].Number() + 1})
+	prog, err := bpf.Attach(bpf.Config{Ifindex: index, Mode: c.cfg.Attach, Replace: c.cfg.Replace, Metadata: c.cfg.Metadata, Queues: c.queues[len(c.queues)-1].Number() + 1})
 	if err != nil {
 		return fmt.Errorf("udp: listen on %s: %w", c.info.Interface, err)
 	}

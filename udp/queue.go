@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/xdpath/xdpath/bpf"
 	"github.com/xdpath/xdpath/internal/lane"
 	"github.com/xdpath/xdpath/internal/packet"
 	"github.com/xdpath/xdpath/umem"
@@ -82,11 +83,16 @@ func (q *Queue) fromRing(dst []Received) (n int, err error) {
 		}
 		q.bad = q.bad[:0]
 		bytes := 0
+		var now time.Time
+		if q.conn.cfg.Timestamps {
+			now = time.Now()
+		}
 		for _, f := range q.rx[:k] {
 			if !q.decode(&dst[n], f) {
 				q.bad = append(q.bad, f)
 				continue
 			}
+			dst[n].Time = now
 			bytes += len(dst[n].Payload)
 			n++
 		}
@@ -144,6 +150,26 @@ func (c *Conn) sound(u *packet.UDP, b []byte) bool {
 		return true
 	}
 	return false
+}
+
+// Metadata reads what the driver knew of a datagram that is the caller's: a
+// timestamp, the hash, a VLAN tag that it took out, each as far as the driver had
+// it. False if there is nothing: on the kernel lane, or without Config.Metadata.
+// It must be read before anything is written in front of the payload.
+func (q *Queue) Metadata(d *Received) (m bpf.Metadata, ok bool) {
+	if !d.held || d.Lane == Kernel || q.conn.prog == nil {
+		return m, false
+	}
+	area := d.from.sock.Area()
+	front, err := area.Shift(d.frame, -bpf.MetadataSize)
+	if err != nil {
+		return m, false
+	}
+	b, err := area.Bytes(front)
+	if err != nil {
+		return m, false
+	}
+	return q.conn.prog.Metadata(b[:bpf.MetadataSize])
 }
 
 // Release gives datagrams back, in any order, from any goroutine, and on any queue
