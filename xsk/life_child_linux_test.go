@@ -144,6 +144,8 @@ func (c *child) kill() {
 // parts are what a child can play.
 var parts = map[string]func(*testing.T, []string){
 	"hold":    playHold,
+	"open":    playOpen,
+	"fail":    playFail,
 	"receive": playReceive,
 	"list":    playList,
 	"rights":  playRights,

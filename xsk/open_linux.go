@@ -75,6 +75,8 @@ func lookup(cfg Config) (*net.Interface, error) {
 		return nil, fmt.Errorf("xsk: look up interface %s: %w", name, explainLookup(err))
 	case cfg.Index != 0 && link.Index != cfg.Index:
 		return nil, fmt.Errorf("xsk: look up interface %s: it has index %d, not %d: %w: %w", name, link.Index, cfg.Index, ErrNoInterface, unix.ENODEV)
+	case link.Flags&net.FlagLoopback != 0 && cfg.Direction != ReceiveOnly:
+		return nil, fmt.Errorf("xsk: interface %s: what AF_XDP sends on a loopback interface from an address of this host is dropped without a trace, since it has no route: use an ordinary socket, or Direction ReceiveOnly: %w", link.Name, unix.EOPNOTSUPP)
 	case link.Flags&net.FlagUp == 0:
 		return nil, fmt.Errorf("xsk: interface %s: %w; set it up (ip link set %s up): %w", link.Name, ErrLinkDown, link.Name, unix.ENETDOWN)
 	}

@@ -5,6 +5,7 @@ package xsk
 import (
 	"fmt"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"testing"
 	"time"
@@ -45,6 +46,41 @@ func TestSetupMemlock(t *testing.T) {
 			startChild(t, pair.B.NS, nobody(), c.part, pair.B.Name, strconv.Itoa(c.limit)).passes()
 		})
 	}
+}
+
+// Case 53: the memory of sockets with defaults is what the documentation says,
+// and the process grows by no more than that and the rings.
+func TestSetupMemory(t *testing.T) {
+	testnet.Leaks(t)
+	pair := testnet.TestPair(t, testnet.Config{Queues: 2})
+	debug.FreeOSMemory() // or the runtime might give some back meanwhile
+	before := resident(t)
+	locked := 0
+	for q := range 2 {
+		s := openIn(t, pair.B.NS, Config{Interface: pair.B.Name, Queue: q})
+		if got := s.Info().Locked; got != (2048+2048)*2048 {
+			t.Errorf("%d bytes locked", got)
+		}
+		locked += s.Info().Locked
+	}
+	const rings = 2 * (2048*16*2 + 2048*8*2)
+	if grown := resident(t) - before; grown < locked || grown > locked+rings+8*mib {
+		t.Errorf("grown by %d bytes, locked %d", grown, locked)
+	}
+}
+
+// resident is how much memory the process has.
+func resident(t *testing.T) int {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var size, pages int
+	if _, err := fmt.Sscan(string(text), &size, &pages); err != nil {
+		t.Fatal(err)
+	}
+	return pages * os.Getpagesize()
 }
 
 // limitMemory sets the child's locked-memory limit, hard and soft.
