@@ -3,7 +3,7 @@
 //go:build ignore
 
 /* Does what xdp.c does, and writes what the driver knows of a frame in front of each
- * frame that it hands to a socket. It must be bound to a device, and so must its load.
+ * frame that it hands to a socket. The kernel loads it for one device, whose driver it calls.
  *
  * Each frame to a socket carries a block that was written for it, or is not handed to
  * a socket: with the stamp, which no other program's block has, this is what lets the
