@@ -106,9 +106,9 @@ func (s *Socket) linger() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Linger)
 	defer cancel()
-	for {
-		err := s.Drain(ctx)
-		if !errors.Is(err, ErrLost) {
+	// What others go on to send meanwhile may be lost for as long as they do.
+	for ctx.Err() == nil {
+		if err := s.Drain(ctx); !errors.Is(err, ErrLost) {
 			return
 		}
 	}

@@ -251,6 +251,13 @@ func TestLifeCrossRelease(t *testing.T) {
 			defer close(back)
 			errs <- func() error {
 				for round := range rounds {
+					// Who holds the ring's lock refills it for others, when
+					// it is his turn to run.
+					until(t, "the fill ring is full", func() bool {
+						_, err := rx[q].Receive(nil)
+						st, _ := rx[q].Stats()
+						return err == nil && st.FillUsed == 64
+					})
 					for i := range burst {
 						send(t, tx[q], 1, datagram(&tp, uint64(round*burst+i), 64))
 					}
