@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -235,61 +236,53 @@ func TestLifeCrossRelease(t *testing.T) {
 	redirect(t, pair.B, bpf.Config{}, rx[:]...)
 	const rounds, burst = 200, 32
 	tp := template(t, pair.A, pair.B)
-	errs := make(chan error)
+	var all sync.WaitGroup
 	for q := range rx {
-		back := make(chan []umem.Frame, 1)
-		done := make(chan struct{})
-		go func() {
+		back, done := make(chan []umem.Frame, 1), make(chan struct{})
+		all.Go(func() {
 			for frames := range back {
 				if err := rx[1-q].Release(frames); err != nil {
 					t.Error(err)
 				}
 				done <- struct{}{}
 			}
-		}()
-		go func() {
+		})
+		all.Go(func() {
 			defer close(back)
-			errs <- func() error {
-				for round := range rounds {
-					// Who holds the ring's lock refills it for others, when
-					// it is his turn to run.
-					until(t, "the fill ring is full", func() bool {
-						_, err := rx[q].Receive(nil)
-						st, _ := rx[q].Stats()
-						return err == nil && st.FillUsed == 64
-					})
-					for i := range burst {
-						send(t, tx[q], 1, datagram(&tp, uint64(round*burst+i), 64))
-					}
-					for got := 0; got < burst; {
-						frames := make([]umem.Frame, 8)
-						n, err := rx[q].ReceiveContext(within(t, childWait), frames)
-						if err != nil {
-							return err
-						}
-						for _, f := range frames[:n] {
-							b, err := area.Bytes(f)
-							if err != nil {
-								return err
-							}
-							if seq := checkPayload(t, b); seq != uint64(round*burst+got) {
-								return fmt.Errorf("queue %d: datagram %d is number %d", q, round*burst+got, seq)
-							}
-							got++
-						}
-						back <- frames[:n]
-						<-done
-					}
+			for round := range rounds {
+				// Who holds the ring's lock refills it for others, when it
+				// is his turn to run.
+				until(t, "the fill ring is full", func() bool {
+					_, err := rx[q].Receive(nil)
+					st, _ := rx[q].Stats()
+					return err == nil && st.FillUsed == 64
+				})
+				for i := range burst {
+					send(t, tx[q], 1, datagram(&tp, uint64(round*burst+i), 64))
 				}
-				return nil
-			}()
-		}()
+				for got := 0; got < burst; {
+					frames := make([]umem.Frame, 8)
+					n, err := rx[q].ReceiveContext(within(t, childWait), frames)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					for _, f := range frames[:n] {
+						b, err := area.Bytes(f)
+						if err != nil {
+							t.Error(err)
+						} else if seq := checkPayload(t, b); seq != uint64(round*burst+got) {
+							t.Errorf("queue %d: datagram %d is number %d", q, round*burst+got, seq)
+						}
+						got++
+					}
+					back <- frames[:n]
+					<-done
+				}
+			}
+		})
 	}
-	for range rx {
-		if err := <-errs; err != nil {
-			t.Error(err)
-		}
-	}
+	all.Wait()
 	for q := range rx {
 		if st, _ := rx[q].Stats(); st.RxPackets != rounds*burst || st.RxLost() != 0 {
 			t.Errorf("queue %d: %+v", q, st)

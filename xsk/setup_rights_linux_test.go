@@ -96,6 +96,33 @@ func playRights(t *testing.T, args []string) {
 	say(t, r)
 }
 
+// Case 115, in part: busy polling that is not permitted is gone without, and said.
+func TestSetupBusyPoll(t *testing.T) {
+	testnet.Leaks(t)
+	pair := testnet.TestPair(t, testnet.Config{})
+	for _, caps := range [][]int{{unix.CAP_NET_RAW}, {unix.CAP_NET_RAW, unix.CAP_NET_ADMIN}} {
+		err := pair.B.NS.Do(func() error {
+			if err := keepOnly(append(caps, unix.CAP_IPC_LOCK)...); err != nil {
+				return err
+			}
+			s, err := Open(Config{Interface: pair.B.Name, BusyPoll: true})
+			if err != nil {
+				return err
+			}
+			info := s.Info()
+			if allowed := len(caps) > 1; info.BusyPoll != allowed || allowed != (len(info.Notes) == 0) {
+				t.Errorf("%v: %+v", caps, info)
+			} else if !allowed && !strings.Contains(info.Notes[0], "CAP_NET_ADMIN") {
+				t.Errorf("%q", info.Notes)
+			}
+			return s.Close()
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Case 11: without CAP_SYS_RESOURCE, under a hard limit that suffices, all works,
 // and no limit of the process is touched.
 func TestSetupLimits(t *testing.T) {
