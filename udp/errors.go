@@ -25,6 +25,9 @@ var (
 	ErrChecksumRequired = packet.ErrChecksumRequired
 	// ErrLinkDown is an interface that is down.
 	ErrLinkDown = xsk.ErrLinkDown
+	// ErrLost is a send during which the device refused datagrams that it had
+	// taken: they are gone, and counted.
+	ErrLost = xsk.ErrLost
 	// ErrNoFrames is a send for which every frame is in use: flush, or wait.
 	ErrNoFrames = errors.New("no free frame")
 )

@@ -87,6 +87,11 @@ func (f *Flow) resolve() *flowState {
 	case ans.Kind.Direct():
 		st.err = f.prepare(st, ans)
 	}
+	if st.kind == route.Unresolved && st.err == nil {
+		// The kernel asks for the neighbour. Without the right to make it do so
+		// the first datagram by its lane does.
+		_ = c.table.Solicit(st.hop)
+	}
 	if old := f.state.Load(); st.kind == route.Unicast && (old == nil || old.kind != route.Unicast || old.hop != st.hop) {
 		c.table.Keep(st.hop)
 		if old != nil && old.kind == route.Unicast {

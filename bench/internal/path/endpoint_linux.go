@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT
+
+package path
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/xdpath/xdpath/bench/internal/loss"
+	"github.com/xdpath/xdpath/udp"
+)
+
+// endpointPath is AF_XDP as an application has it: batches of borrowed frames
+// through a udp.Queue.
+func endpointPath() Path {
+	return Path{
+		Name:     "xdp",
+		Sender:   func(cfg Config) (Sender, error) { return openEndpointSender(cfg) },
+		Receiver: func(cfg Config) (Receiver, error) { return openEndpointReceiver(cfg) },
+	}
+}
+
+// An endpoint is what both sides have in common, with the PacketConn path too.
+type endpoint struct {
+	conn *udp.Conn
+	info Info
+}
+
+// openEndpoint opens a connected Conn with rings of the size that the direct path
+// has.
+func openEndpoint(cfg Config) (*endpoint, error) {
+	c := udp.Config{
+		Interface: cfg.Interface, Local: cfg.Local, Remote: cfg.Peer, Queues: []int{cfg.Queue},
+		RingSize: cfg.Hold, TxFrames: cfg.Hold / 2, TxChecksum: udp.TxNone,
+	}
+	if cfg.Checksum {
+		c.TxChecksum = udp.TxSoftware
+	}
+	conn, err := udp.Listen(context.Background(), c)
+	if err != nil {
+		return nil, err
+	}
+	got := conn.Info()
+	return &endpoint{conn: conn, info: Info{
+		Mode: got.Attach.String() + " " + got.Sockets[0].Mode.String(), Batch: cfg.Batch, Notes: got.Sockets[0].Notes,
+	}}, nil
+}
+
+func (e *endpoint) Info() Info { return e.info }
+
+// Counters reads what the Conn lost, and where.
+func (e *endpoint) Counters() (loss.Counts, error) {
+	st, err := e.conn.Stats()
+	if err != nil {
+		return nil, err
+	}
+	s := st.Sockets[0]
+	var malformed uint64
+	for _, n := range st.Malformed {
+		malformed += n
+	}
+	return loss.Counts{
+		{Place: loss.Send, N: s.TxLost + st.TxLinkDown + st.TxRefused},
+		{Place: loss.TXInvalid, N: s.TxInvalid},
+		{Place: loss.RXRing, N: s.RxRingFull},
+		{Place: loss.FillRing, N: s.RxFillEmpty},
+		{Place: loss.RXDropped, N: s.RxTooBig()},
+		{Place: loss.Socket, N: st.Kernel.KernelDrops},
+		{Place: loss.Filter, N: st.BadChecksum + st.OtherSource + malformed},
+	}, nil
+}
+
+// Close closes the Conn.
+func (e *endpoint) Close() error { return e.conn.Close() }
+
+// warm waits until datagrams to the peer take the fast lane: the neighbour is
+// resolved and nothing is under way by the kernel lane. What it sends is to a
+// port that nobody has.
+func (e *endpoint) warm(cfg Config) (*udp.Flow, error) {
+	flow := e.conn.Flow(cfg.Peer)
+	for end := time.Now().Add(sendWait); ; time.Sleep(time.Millisecond) {
+		if flow.MaxPayload() >= cfg.Size {
+			return flow, nil
+		}
+		if time.Now().After(end) {
+			return nil, fmt.Errorf("no fast lane: %v", flow)
+		}
+	}
+}
+
+// An endpointSender is the sending side.
+type endpointSender struct {
+	*endpoint
+	queue *udp.Queue
+	flow  *udp.Flow
+	size  int
+	batch []udp.Outgoing
+}
+
+func openEndpointSender(cfg Config) (*endpointSender, error) {
+	e, err := openEndpoint(cfg)
+	if err != nil {
+		return nil, err
+	}
+	flow, err := e.warm(cfg)
+	if err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return &endpointSender{endpoint: e, queue: e.conn.Queues()[0], flow: flow, size: cfg.Size, batch: make([]udp.Outgoing, cfg.Batch)}, nil
+}
+
+// Reserve gives out the payloads of reserved datagrams.
+func (s *endpointSender) Reserve(bufs [][]byte) (int, error) {
+	n, err := s.queue.Reserve(s.batch[:len(bufs)])
+	if n == 0 && err == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), receiveWait)
+		n, err = s.queue.ReserveContext(ctx, s.batch[:len(bufs)])
+		cancel()
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = nil
+		}
+	}
+	if err != nil {
+		return 0, err
+	}
+	for i := range s.batch[:n] {
+		o := &s.batch[i]
+		o.Flow, o.Payload = s.flow, o.Payload[:s.size]
+		bufs[i] = o.Payload
+	}
+	return n, nil
+}
+
+// Send sends them, waiting a bounded time for room in the ring.
+func (s *endpointSender) Send(n int) (int, error) {
+	sent := 0
+	for begun := time.Now(); ; {
+		k, err := s.queue.Send(s.batch[sent:n])
+		sent += k
+		if err != nil && !errors.Is(err, udp.ErrLost) || sent == n {
+			return sent, dropLost(err)
+		}
+		if time.Since(begun) > sendWait {
+			return sent, fmt.Errorf("%d datagrams did not get into the TX ring within %v", n-sent, sendWait)
+		}
+	}
+}
+
+// dropLost takes away an error that the counters tell of.
+func dropLost(err error) error {
+	if errors.Is(err, udp.ErrLost) {
+		return nil
+	}
+	return err
+}
+
+// Flush implements stream.Sender.
+func (s *endpointSender) Flush() (int, error) { return s.drain() }
+
+// drain waits a bounded time until the kernel has taken all.
+func (e *endpoint) drain() (int, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), sendWait)
+	defer cancel()
+	socket := e.conn.Queues()[0].Socket()
+	err := socket.Drain(ctx)
+	if err == nil {
+		return 0, nil
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = nil
+	}
+	st, statErr := socket.Stats()
+	return int(st.TxUsed), errors.Join(dropLost(err), statErr)
+}
+
+// An endpointReceiver is the receiving side.
+type endpointReceiver struct {
+	*endpoint
+	queue *udp.Queue
+	batch []udp.Received
+	held  int
+}
+
+func openEndpointReceiver(cfg Config) (*endpointReceiver, error) {
+	e, err := openEndpoint(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &endpointReceiver{endpoint: e, queue: e.conn.Queues()[0], batch: make([]udp.Received, cfg.Batch)}, nil
+}
+
+// Receive gives the last batch back and waits for the next.
+func (r *endpointReceiver) Receive(ctx context.Context, views [][]byte) (int, error) {
+	if err := r.release(); err != nil {
+		return 0, err
+	}
+	n, err := r.queue.ReceiveContext(ctx, r.batch[:len(views)])
+	if err != nil {
+		if ctx.Err() != nil {
+			err = nil
+		}
+		return 0, err
+	}
+	r.held = n
+	for i := range r.batch[:n] {
+		views[i] = r.batch[i].Payload
+	}
+	return n, nil
+}
+
+func (r *endpointReceiver) release() error {
+	n := r.held
+	r.held = 0
+	return r.queue.Release(r.batch[:n])
+}
+
+// Close gives the last batch back and closes.
+func (r *endpointReceiver) Close() error { return errors.Join(r.release(), r.endpoint.Close()) }
