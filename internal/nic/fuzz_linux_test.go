@@ -4,6 +4,7 @@ package nic
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -61,6 +62,8 @@ func FuzzMessages(f *testing.F) {
 	f.Add(message(addrHead(unix.AF_INET, 24, 0, 3), attr(unix.IFA_LOCAL, []byte{10, 9, 0, 1}), attr(unix.IFA_FLAGS, nl.Uint32Attr(0x80))))
 	f.Add(message([]byte{1, 1, 0, 0}, attr(netdevXDP, nl.Uint64Attr(0x23)), attr(netdevZCMaxSegs, nl.Uint32Attr(1))))
 	f.Add(message([]byte{1, 1, 0, 0}, attr(unix.CTRL_ATTR_MCAST_GROUPS, nil, attr(1, nil, attr(unix.CTRL_ATTR_MCAST_GRP_ID, nl.Uint32Attr(9))))))
+	f.Add(message([]byte{1, 1, 0, 0}, attr(netdevNAPIIfindex, nl.Uint32Attr(4)), attr(netdevNAPIID, nl.Uint32Attr(8193)),
+		attr(netdevNAPIInterrupts, nl.Uint32Attr(2)), attr(netdevNAPITimeout, nl.Uint64Attr(200_000))))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if m, err := parseLink(b); err == nil {
 			l := m.link
@@ -80,6 +83,12 @@ func FuzzMessages(f *testing.F) {
 			if l.MaxRxQueues < l.RxQueues || l.MaxTxQueues < l.TxQueues {
 				t.Errorf("queues %+v", l)
 			}
+		}
+		if s, err := parseNAPI(b); err == nil && (s.id == 0 || s.index < 0 || s.knobs.deferral().Interrupts < 0) {
+			t.Errorf("NAPI %+v", s)
+		}
+		if _, err := parseQueueNAPI(b); err != nil && !errors.Is(err, unix.EBADMSG) {
+			t.Errorf("queue: %v", err)
 		}
 		if fam, err := parseFamily(b); err == nil && fam.groups == nil {
 			t.Errorf("family %+v", fam)

@@ -10,8 +10,9 @@ import (
 
 // family is a generic netlink family as the kernel numbered it since boot.
 type family struct {
-	id     uint16 // 0: the kernel does not have it
-	groups map[string]int
+	id       uint16 // 0: the kernel does not have it
+	groups   map[string]int
+	commands map[int]bool
 }
 
 // Of family "netdev" (linux/netdev.h, Linux 6.3), which x/sys does not have.
@@ -128,13 +129,15 @@ func parseChannels(b []byte) (channels, error) {
 
 // parseFamily reads the answer to CTRL_CMD_GETFAMILY.
 func parseFamily(b []byte) (family, error) {
-	f := family{groups: make(map[string]int)}
+	f := family{groups: make(map[string]int), commands: make(map[int]bool)}
 	err := walkGeneric(b, func(typ uint16, v []byte) (err error) {
 		switch typ {
 		case unix.CTRL_ATTR_FAMILY_ID:
 			f.id, err = u16(v)
 		case unix.CTRL_ATTR_MCAST_GROUPS: // a list of nested groups, numbered from 1
 			err = walk(v, func(_ uint16, v []byte) error { return f.addGroup(v) })
+		case unix.CTRL_ATTR_OPS: // likewise
+			err = walk(v, func(_ uint16, v []byte) error { return f.addCommand(v) })
 		}
 		return err
 	})
@@ -160,6 +163,18 @@ func (f *family) addGroup(b []byte) error {
 		f.groups[name] = id
 	}
 	return err
+}
+
+func (f *family) addCommand(b []byte) error {
+	return walk(b, func(typ uint16, v []byte) error {
+		var id int
+		if typ != unix.CTRL_ATTR_OP_ID {
+			return nil
+		}
+		err := setInt(&id, v)
+		f.commands[id] = true
+		return err
+	})
 }
 
 // genericHeader is the size of struct genlmsghdr: command u8, version u8, pad u16.

@@ -27,6 +27,8 @@ type NIC struct {
 
 	netdev, ethtool family
 
+	records []string // folders for records of settings, best first
+
 	watch *Watcher               // made by Open, for its sockets must be of this namespace
 	name  atomic.Pointer[string] // the last one seen, for error texts
 
@@ -76,7 +78,7 @@ func open(index int, name string) (*NIC, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &NIC{ask: ask}
+	n := &NIC{ask: ask, records: recordDirs()}
 	if err := n.init(index, name); err != nil {
 		return nil, errors.Join(err, n.Close())
 	}

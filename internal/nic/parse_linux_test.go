@@ -167,7 +167,13 @@ func TestParseGeneric(t *testing.T) {
 	fam, err := parseFamily(message(head, attr(unix.CTRL_ATTR_FAMILY_ID, nl.Uint16Attr(31)),
 		attr(unix.CTRL_ATTR_MCAST_GROUPS|unix.NLA_F_NESTED, nil,
 			attr(1, nil, attr(unix.CTRL_ATTR_MCAST_GRP_NAME, nl.ZeroTerminated("monitor")), attr(unix.CTRL_ATTR_MCAST_GRP_ID, nl.Uint32Attr(40))),
-			attr(2, nil, attr(unix.CTRL_ATTR_MCAST_GRP_ID, nl.Uint32Attr(41)), attr(unix.CTRL_ATTR_MCAST_GRP_NAME, nl.ZeroTerminated("b"))))))
+			attr(2, nil, attr(unix.CTRL_ATTR_MCAST_GRP_ID, nl.Uint32Attr(41)), attr(unix.CTRL_ATTR_MCAST_GRP_NAME, nl.ZeroTerminated("b")))),
+		attr(unix.CTRL_ATTR_OPS|unix.NLA_F_NESTED, nil,
+			attr(1, nil, attr(unix.CTRL_ATTR_OP_ID, nl.Uint32Attr(1)), attr(2, nl.Uint32Attr(14))),
+			attr(2, nil, attr(unix.CTRL_ATTR_OP_ID, nl.Uint32Attr(11))))))
+	if want := map[int]bool{1: true, 11: true}; cmp.Diff(want, fam.commands) != "" {
+		t.Errorf("commands: got %v", fam.commands)
+	}
 	if want := map[string]int{"monitor": 40, "b": 41}; err != nil || fam.id != 31 || cmp.Diff(want, fam.groups) != "" {
 		t.Errorf("family: got %+v, %v", fam, err)
 	}
