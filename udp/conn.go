@@ -45,7 +45,10 @@ type Conn struct {
 	links   atomic.Uint64 // generation of what the interface's own facts say
 	link    atomic.Pointer[nic.Link]
 	known   flows
-	laneAt  atomic.Int64 // when the kernel lane was looked at last, after epoch
+	laneAt  atomic.Int64          // when the kernel lane was looked at last, after epoch
+	heardAt atomic.Int64          // when it was asked for errors last, for writes to a peer
+	unheard atomic.Pointer[error] // of the lane, beside datagrams; the next read's
+	packet  atomic.Pointer[PacketConn]
 	scratch messages
 	stats   counters
 
@@ -146,6 +149,9 @@ func (c *Conn) Close() error {
 	}
 	c.closed = true
 	c.fail(net.ErrClosed)
+	if p := c.packet.Load(); p != nil {
+		p.end()
+	}
 	err := c.release()
 	close(c.events)
 	return err

@@ -32,6 +32,11 @@ func (in *inlet) setup(c *Conn, queues ...*Queue) {
 // receive takes what is there, without waiting: from the fast lane first, and
 // from the kernel lane when that is due.
 func (in *inlet) receive(dst []Received) (int, error) {
+	if in.conn.unheard.Load() != nil {
+		if err := in.conn.unheard.Swap(nil); err != nil {
+			return 0, in.conn.ended(*err)
+		}
+	}
 	n := 0
 	for _, q := range in.queues {
 		k, err := q.fromRing(dst[n:])
@@ -45,6 +50,9 @@ func (in *inlet) receive(dst []Received) (int, error) {
 		n += k
 		if err != nil && n == 0 {
 			return 0, in.conn.ended(err)
+		}
+		if err != nil { // the socket has forgotten it, so keep it
+			in.conn.unheard.Store(&err)
 		}
 	}
 	if n == 0 {

@@ -34,10 +34,14 @@ var (
 )
 
 // PacketConn returns the Conn as a net.PacketConn, and, if it is connected, a
-// net.Conn. Closing it closes the Conn. Use one of them at most, and no Queue's
-// Receive beside it: each datagram comes to one receiver only.
+// net.Conn: the same one each time. Closing it closes the Conn, and the other way
+// round. Use no Queue's Receive beside it: each datagram comes to one receiver only.
 func (c *Conn) PacketConn() *PacketConn {
-	return &PacketConn{c: c, buf: make([]Received, batch)}
+	if p := c.packet.Load(); p != nil {
+		return p
+	}
+	c.packet.CompareAndSwap(nil, &PacketConn{c: c, buf: make([]Received, batch)})
+	return c.packet.Load()
 }
 
 // Conn is the Conn underneath.
@@ -55,18 +59,20 @@ func (p *PacketConn) RemoteAddr() net.Addr {
 }
 
 // Close closes the Conn. Calls that wait return net.ErrClosed.
-func (p *PacketConn) Close() error {
-	p.c.fail(net.ErrClosed)
+func (p *PacketConn) Close() error { return p.c.Close() }
+
+// end gives back what nobody has read. The Conn has ended, so nothing comes after.
+func (p *PacketConn) end() {
 	p.rxMu.Lock()
 	defer p.rxMu.Unlock()
 	p.drop()
-	return p.c.Close()
 }
 
-// drop gives back what nobody has read. The lock is held.
-func (p *PacketConn) drop() {
-	p.c.giveBack(p.buf[p.next:p.have])
+// drop gives back what was fetched, read or not. The lock is held.
+func (p *PacketConn) drop() error {
+	err := p.c.giveBack(p.buf[:p.have])
 	p.next, p.have = 0, 0
+	return err
 }
 
 // SetDeadline sets both deadlines.

@@ -95,6 +95,9 @@ func (p *PacketConn) read(b []byte) (n int, src netip.AddrPort, short bool, err 
 func (p *PacketConn) take(b []byte) (n int, src netip.AddrPort, short, ok bool, err error) {
 	p.rxMu.Lock()
 	defer p.rxMu.Unlock()
+	if err := p.c.ended(nil); err != nil {
+		return 0, src, false, false, err // Close has given back what was fetched
+	}
 	if p.next == p.have {
 		p.next = 0
 		p.have, err = p.c.in.receive(p.buf)
@@ -108,7 +111,7 @@ func (p *PacketConn) take(b []byte) (n int, src netip.AddrPort, short, ok bool, 
 	d := &p.buf[p.next]
 	n, src, short = copy(b, d.Payload), d.Src, len(b) < len(d.Payload) || d.Truncated
 	if p.next++; p.next == p.have {
-		err = p.c.giveBack(p.buf[:p.have])
+		err = p.drop()
 	}
 	return n, src, short, true, err
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/xdpath/xdpath/umem"
 	"github.com/xdpath/xdpath/xsk"
@@ -66,7 +67,7 @@ func (p *PacketConn) WriteMsgUDP(b, oob []byte, dst *net.UDPAddr) (n, oobn int, 
 func (p *PacketConn) Write(b []byte) (n int, err error) {
 	if p.c.remote.IsValid() {
 		n, err = p.write(b, p.c.remote)
-	} else if err = p.c.ended(nil); err == nil {
+	} else if err = p.c.mayWrite(); err == nil {
 		err = errNoPeer
 	}
 	if err != nil {
@@ -117,6 +118,24 @@ func (p *PacketConn) writeTo(b []byte, dst netip.AddrPort) (int, error) {
 	return p.write(b, dst)
 }
 
+// mayWrite tells why nothing can be written now: the Conn has ended, the deadline
+// is over, or ICMP has told something of the peer.
+func (c *Conn) mayWrite() error {
+	if err := c.writes.Ended(nil); err != nil {
+		return c.ended(err)
+	}
+	if !c.remote.IsValid() {
+		return nil
+	}
+	// ICMP comes to the companion socket. That costs a system call to ask, so a
+	// write finds it out a moment later than a socket's would.
+	now, at := int64(time.Since(epoch)), c.heardAt.Load()
+	if now-at < int64(laneInterval) || !c.heardAt.CompareAndSwap(at, now) {
+		return nil
+	}
+	return c.ended(c.lane.Errors())
+}
+
 // suits tells why a datagram to dst cannot be sent from the Conn's address.
 func (c *Conn) suits(dst netip.AddrPort) error {
 	a := dst.Addr()
@@ -126,9 +145,9 @@ func (c *Conn) suits(dst netip.AddrPort) error {
 	case c.local.Addr().Is4() && a.Is6() && !a.Is4In6():
 		return &net.AddrError{Err: "non-IPv4 address", Addr: a.String()}
 	case dst.Port() == 0:
-		return keep(c.ended(nil), errInvalid)
+		return keep(c.mayWrite(), errInvalid)
 	case c.local.Addr().Is6() && !c.local.Addr().IsUnspecified() && a.Unmap().Is4():
-		return keep(c.ended(nil), errUnreachable)
+		return keep(c.mayWrite(), errUnreachable)
 	}
 	return nil
 }
@@ -136,8 +155,8 @@ func (c *Conn) suits(dst netip.AddrPort) error {
 // write sends b to dst, which suits. The error has no shape yet.
 func (p *PacketConn) write(b []byte, dst netip.AddrPort) (int, error) {
 	c := p.c
-	if err := c.writes.Ended(nil); err != nil {
-		return 0, c.ended(err)
+	if err := c.mayWrite(); err != nil {
+		return 0, err
 	}
 	fl := c.to(dst)
 	if len(c.queues) == 0 {
