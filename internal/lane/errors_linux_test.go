@@ -134,6 +134,11 @@ func TestPartialBatch(t *testing.T) {
 	if s := l.Stats(); s.Sent != count-4 || s.SentBytes != count-4 || s.SendErrors != 4 {
 		t.Errorf("%+v", s)
 	}
+	for i, iov := range l.out.batch.iovs {
+		if iov.Base != nil {
+			t.Fatalf("the lane keeps payload %d", i)
+		}
+	}
 }
 
 // Case 73: broadcast must be permitted, and then goes out to all.
