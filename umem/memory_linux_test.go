@@ -17,7 +17,7 @@ func TestBigArea(t *testing.T) {
 	if strconv.IntSize == 32 {
 		t.Skip("no 4 GiB of addresses on a 32-bit machine")
 	}
-	const size = 5 << 30
+	const size = 5 << (30 * (strconv.IntSize / 64)) // compiles with 32 bits too
 	mem, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
 	if err != nil {
 		t.Skip("this machine does not lend 5 GiB of addresses: ", err)

@@ -133,7 +133,9 @@ type Config struct {
 
 	// BusyWait bounds the wait for a queue whose last owner has just closed,
 	// and for memory of a closed socket that the kernel still counts as
-	// locked. Default 500 ms; negative: do not wait.
+	// locked: some 20 ms, but the kernel does it in the background and under
+	// the lock of all network configuration, so a busy machine can take long.
+	// Default 2 s; negative: do not wait.
 	BusyWait time.Duration
 	// Linger bounds the wait of Close for frames in transmission. Default
 	// 100 ms; negative: do not wait.
@@ -143,8 +145,9 @@ type Config struct {
 const (
 	defaultRing     = 2048
 	defaultSpin     = 50 * time.Microsecond
-	defaultBusyWait = 500 * time.Millisecond
+	defaultBusyWait = 2 * time.Second
 	defaultLinger   = 100 * time.Millisecond
+	defaultTxBudget = 32 // TX_BATCH_SIZE of net/xdp/xsk.c
 	// idleFill is how many chunks a transmit-only socket leaves to the
 	// driver for the kernel's own reception.
 	idleFill = 64

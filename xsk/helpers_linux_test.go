@@ -69,17 +69,6 @@ func redirect(t testing.TB, end testnet.End, cfg bpf.Config, queues ...*Socket) 
 	return p
 }
 
-// checkArea asserts conservation and that lists and words agree.
-func checkArea(t testing.TB, a *umem.Area) {
-	t.Helper()
-	if s := a.Snapshot(); s.Sum() != s.Total {
-		t.Errorf("chunks are lost: %v", s)
-	}
-	if err := a.Check(); err != nil {
-		t.Error(err)
-	}
-}
-
 // template makes headers from one end to another.
 func template(t testing.TB, from, to testnet.End) packet.Template {
 	t.Helper()

@@ -3,6 +3,7 @@
 package xsk
 
 import (
+	"context"
 	"errors"
 	"net"
 	"sync"
@@ -19,15 +20,15 @@ import (
 // calls are the methods that fail on a closed socket.
 var calls = map[string]func(s *Socket, frames []umem.Frame) (int, error){
 	"receive":              (*Socket).Receive,
-	"receive, waiting":     func(s *Socket, f []umem.Frame) (int, error) { return s.ReceiveContext(nil, f) },
+	"receive, waiting":     func(s *Socket, f []umem.Frame) (int, error) { return s.ReceiveContext(context.Background(), f) },
 	"reserve":              (*Socket).Reserve,
-	"reserve, waiting":     func(s *Socket, f []umem.Frame) (int, error) { return s.ReserveContext(nil, f) },
+	"reserve, waiting":     func(s *Socket, f []umem.Frame) (int, error) { return s.ReserveContext(context.Background(), f) },
 	"send":                 (*Socket).Send,
 	"flush":                func(s *Socket, _ []umem.Frame) (int, error) { return s.Flush() },
 	"reap":                 func(s *Socket, _ []umem.Frame) (int, error) { return s.Reap() },
-	"drain":                func(s *Socket, _ []umem.Frame) (int, error) { return 0, s.Drain(nil) },
+	"drain":                func(s *Socket, _ []umem.Frame) (int, error) { return 0, s.Drain(context.Background()) },
 	"close":                func(s *Socket, _ []umem.Frame) (int, error) { return 0, s.Close() },
-	"receive into nothing": func(s *Socket, _ []umem.Frame) (int, error) { return s.ReceiveContext(nil, nil) },
+	"receive into nothing": func(s *Socket, _ []umem.Frame) (int, error) { return s.ReceiveContext(context.Background(), nil) },
 }
 
 // Case 104: after Close every call says so; what the caller holds can be read and
@@ -181,9 +182,9 @@ func TestLifeCloseLingers(t *testing.T) {
 			t.Fatal(n, err)
 		}
 		errs := make(chan error)
-		go func() { errs <- s.Drain(nil) }()
+		go func() { errs <- s.Drain(context.Background()) }()
 		go func() {
-			_, err := s.ReserveContext(nil, make([]umem.Frame, 1))
+			_, err := s.ReserveContext(context.Background(), make([]umem.Frame, 1))
 			errs <- err
 		}()
 		until(t, "all is in transmission", func() bool { return s.Snapshot().Transmitting == 8 && k.kicks.Load() > 0 })
@@ -243,7 +244,7 @@ func TestLifeAreaClosed(t *testing.T) {
 		}
 		end := make(chan error)
 		go func() {
-			_, err := s.ReserveContext(nil, make([]umem.Frame, 1))
+			_, err := s.ReserveContext(context.Background(), make([]umem.Frame, 1))
 			end <- err
 		}()
 		if what == "pool" {

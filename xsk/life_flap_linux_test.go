@@ -3,6 +3,7 @@
 package xsk
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -192,12 +193,12 @@ func TestLifeDownDeadline(t *testing.T) {
 			}
 			start := time.Now()
 			s.SetReceiveDeadline(start.Add(150 * time.Millisecond))
-			_, err := s.ReceiveContext(nil, make([]umem.Frame, 1))
+			_, err := s.ReceiveContext(context.Background(), make([]umem.Frame, 1))
 			checkDeadline(t, err, time.Since(start), 150*time.Millisecond)
 			s.SetReceiveDeadline(time.Time{})
 			end := make(chan error)
 			go func() {
-				_, err := s.ReceiveContext(nil, make([]umem.Frame, 1))
+				_, err := s.ReceiveContext(context.Background(), make([]umem.Frame, 1))
 				end <- err
 			}()
 			if err := s.Close(); err != nil {

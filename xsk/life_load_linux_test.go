@@ -6,9 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -193,7 +193,7 @@ func openKernelLog(t *testing.T) kernelLog {
 		return kernelLog{-1}
 	}
 	t.Cleanup(func() { unix.Close(fd) })
-	if _, err := unix.Seek(fd, 0, os.SEEK_END); err != nil {
+	if _, err := unix.Seek(fd, 0, io.SeekEnd); err != nil {
 		t.Fatal(err)
 	}
 	return kernelLog{fd}

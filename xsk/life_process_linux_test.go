@@ -130,7 +130,7 @@ func playReceive(t *testing.T, args []string) {
 	frames := make([]umem.Frame, 64)
 	next, last := uint64(0), time.Now()
 	for {
-		n, err := s.ReceiveContext(nil, frames)
+		n, err := s.ReceiveContext(context.Background(), frames)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			break
 		}
@@ -178,7 +178,7 @@ func TestLifeCloseOnExec(t *testing.T) {
 	s := openIn(t, pair.B.NS, Config{Interface: pair.B.Name})
 	redirect(t, pair.B, bpf.Config{}, s)
 	s.SetReceiveDeadline(time.Now().Add(time.Millisecond))
-	if _, err := s.ReceiveContext(nil, make([]umem.Frame, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+	if _, err := s.ReceiveContext(context.Background(), make([]umem.Frame, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Error(err)
 	}
 	ours := 0

@@ -54,9 +54,6 @@ func Open(cfg Config) (*Socket, error) {
 	return s, nil
 }
 
-// defaultTxBudget is TX_BATCH_SIZE of net/xdp/xsk.c.
-const defaultTxBudget = 32
-
 // lookup finds the interface and tells why it cannot be used.
 func lookup(cfg Config) (*net.Interface, error) {
 	var link *net.Interface

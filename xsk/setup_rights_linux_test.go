@@ -86,7 +86,9 @@ func playRights(t *testing.T, args []string) {
 		}
 	}
 	if p != nil {
-		err = errors.Join(err, p.Close())
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 	if s != nil {
 		if err := s.Close(); err != nil {

@@ -112,6 +112,17 @@ func newSim(t testing.TB, c simConfig) (*Socket, *sim) {
 	return s, k
 }
 
+// checkArea asserts conservation and that lists and words agree.
+func checkArea(t testing.TB, a *umem.Area) {
+	t.Helper()
+	if s := a.Snapshot(); s.Sum() != s.Total {
+		t.Errorf("chunks are lost: %v", s)
+	}
+	if err := a.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
 // alignedMemory is n bytes of the heap on a page boundary.
 func alignedMemory(n int) []byte {
 	page := os.Getpagesize()
