@@ -154,25 +154,25 @@ func TestOutgoingInterface(t *testing.T) {
 	}
 }
 
-// Case 81: the policies for what is larger than the MTU. The default is that of
-// package net, held against it.
+// fragmentation is a policy and what it does.
+type fragmentation struct {
+	name     string
+	set      bool // else the default
+	policy   DontFragment
+	df       bool // what fits may not be fragmented by routers
+	tooLarge error
+}
+
+// Case 81: the policies for what is larger than the MTU.
 func TestDontFragment(t *testing.T) {
 	pair := testnet.TestPair(t, testnet.Config{IPv6: true})
 	p := openTap(t, pair.A)
-	dst := netip.MustParseAddrPort("10.9.0.1:9")
-	c := peerOn(t, pair.B, "udp4", "10.9.0.2:0")
-	for _, x := range []struct {
-		name     string
-		policy   DontFragment
-		set      bool
-		df       bool // what fits may not be fragmented by routers
-		tooLarge error
-	}{
-		{"default", 0, false, true, nil},
-		{"larger", FragmentLarger, true, true, nil},
-		{"anywhere", FragmentAnywhere, true, false, nil},
-		{"never", FragmentNever, true, true, unix.EMSGSIZE},
-		{"probe", FragmentProbe, true, true, unix.EMSGSIZE},
+	for _, x := range []fragmentation{
+		{"default", false, 0, true, nil},
+		{"larger", true, FragmentLarger, true, nil},
+		{"anywhere", true, FragmentAnywhere, false, nil},
+		{"never", true, FragmentNever, true, unix.EMSGSIZE},
+		{"probe", true, FragmentProbe, true, unix.EMSGSIZE},
 	} {
 		for _, local := range []string{"10.9.0.2:0", "[::]:0"} {
 			t.Run(fmt.Sprint(x.name, " ", local), func(t *testing.T) {
@@ -182,41 +182,55 @@ func TestDontFragment(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				sendAll(t, l, Outgoing{Payload: pattern(1472), Dst: dst})
-				if w := p.next(t); w.dontFragment != x.df || w.fragment {
-					t.Errorf("1472 bytes: DF %t, fragment %t", w.dontFragment, w.fragment)
-				}
-				n, err := l.Send([]Outgoing{{Payload: pattern(1473), Dst: dst}})
-				if !errors.Is(err, x.tooLarge) || (n == 1) != (x.tooLarge == nil) {
-					t.Fatalf("1473 bytes: %d, %v", n, err)
-				}
-				if n == 1 {
-					first, second := p.next(t), p.next(t)
-					if !first.fragment || !second.fragment || first.dontFragment {
-						t.Errorf("not fragmented: %+v, %+v", first, second)
-					}
-				}
-				if !l.ip6 {
-					return
-				}
-				// The same for IPv6, where only the sender fragments.
-				n, err = l.Send([]Outgoing{{Payload: pattern(1453), Dst: netip.MustParseAddrPort("[fd09::1]:9")}})
-				if !errors.Is(err, x.tooLarge) || (n == 1) != (x.tooLarge == nil) {
-					t.Errorf("1453 bytes by IPv6: %d, %v", n, err)
-				}
+				x.check(t, l, p)
 			})
 		}
 	}
+	if err := openOn(t, pair.B, Config{}).SetDontFragment(4); err == nil {
+		t.Error("policy 4 accepted")
+	}
+}
+
+func (x fragmentation) check(t *testing.T, l *Lane, p tap) {
+	t.Helper()
+	dst := netip.MustParseAddrPort("10.9.0.1:9")
+	sendAll(t, l, Outgoing{Payload: pattern(1472), Dst: dst})
+	if w := p.next(t); w.dontFragment != x.df || w.fragment {
+		t.Errorf("1472 bytes: DF %t, fragment %t", w.dontFragment, w.fragment)
+	}
+	n, err := l.Send([]Outgoing{{Payload: pattern(1473), Dst: dst}})
+	if !errors.Is(err, x.tooLarge) || (n == 1) != (x.tooLarge == nil) {
+		t.Fatalf("1473 bytes: %d, %v", n, err)
+	}
+	if n == 1 {
+		first, second := p.next(t), p.next(t)
+		if !first.fragment || !second.fragment || first.dontFragment {
+			t.Errorf("not fragmented: %+v, %+v", first, second)
+		}
+	}
+	if !l.ip6 {
+		return
+	}
+	// The same for IPv6, where only the sender fragments.
+	n, err = l.Send([]Outgoing{{Payload: pattern(1453), Dst: netip.MustParseAddrPort("[fd09::1]:9")}})
+	if !errors.Is(err, x.tooLarge) || (n == 1) != (x.tooLarge == nil) {
+		t.Errorf("1453 bytes by IPv6: %d, %v", n, err)
+	}
+}
+
+// The default is that of package net.
+func TestDontFragmentLikeNet(t *testing.T) {
+	pair := testnet.TestPair(t, testnet.Config{})
+	p := openTap(t, pair.A)
+	c := peerOn(t, pair.B, "udp4", "10.9.0.2:0")
+	dst := netip.MustParseAddrPort("10.9.0.1:9")
 	writeTo(t, c, dst, pattern(1472))
-	if w := p.next(t); !w.dontFragment {
-		t.Error("net.UDPConn: no DF")
+	if w := p.next(t); !w.dontFragment || w.fragment {
+		t.Errorf("1472 bytes: %+v", w)
 	}
 	writeTo(t, c, dst, pattern(1473))
 	if first := p.next(t); !first.fragment || first.dontFragment {
-		t.Errorf("net.UDPConn: not fragmented: %+v", first)
-	}
-	if err := openOn(t, pair.B, Config{}).SetDontFragment(4); err == nil {
-		t.Error("policy 4 accepted")
+		t.Errorf("1473 bytes: %+v", first)
 	}
 }
 
