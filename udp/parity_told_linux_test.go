@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -26,8 +25,8 @@ func (r *rig) who(a netip.AddrPort) string {
 }
 
 // place names an IP address. Package net keeps the names of interfaces for a
-// minute, whatever the namespace, so a zone that it tells may be one of an earlier
-// pair; ours must be right.
+// minute, whatever the namespace, so a zone that it tells may be from anywhere;
+// ours must be right.
 func (r *rig) place(a netip.Addr) string {
 	text := a.WithZone("").String()
 	switch {
@@ -40,7 +39,7 @@ func (r *rig) place(a netip.Addr) string {
 	}
 	switch zone := a.Zone(); {
 	case zone == "":
-	case zone == r.pair.B.Name, r.kind == kernelSocket && strings.HasPrefix(zone, "xp"):
+	case zone == r.pair.B.Name, r.kind == kernelSocket:
 		text += "%interface"
 	default:
 		text += "%" + zone

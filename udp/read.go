@@ -3,6 +3,7 @@
 package udp
 
 import (
+	"context"
 	"net"
 	"net/netip"
 )
@@ -75,7 +76,7 @@ func (p *PacketConn) read(b []byte) (n int, src netip.AddrPort, short bool, err 
 	in := &p.c.in
 	for {
 		// A deadline that has passed ends the call even if there is data.
-		if err := in.wait.Ended(nil); err != nil {
+		if err := in.wait.Ended(context.Background()); err != nil {
 			return 0, src, false, opError("read", p.c, p.c.ended(err))
 		}
 		n, src, short, ok, err := p.take(b)
@@ -85,7 +86,7 @@ func (p *PacketConn) read(b []byte) (n int, src netip.AddrPort, short bool, err 
 		if ok {
 			return n, src, short, nil
 		}
-		if err := in.wait.Wait(nil, p); err != nil {
+		if err := in.wait.Wait(context.Background(), p); err != nil {
 			return 0, src, false, opError("read", p.c, p.c.ended(err))
 		}
 	}

@@ -3,6 +3,7 @@
 package udp
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -121,7 +122,7 @@ func (p *PacketConn) writeTo(b []byte, dst netip.AddrPort) (int, error) {
 // mayWrite tells why nothing can be written now: the Conn has ended, the deadline
 // is over, or ICMP has told something of the peer.
 func (c *Conn) mayWrite() error {
-	if err := c.writes.Ended(nil); err != nil {
+	if err := c.writes.Ended(context.Background()); err != nil {
 		return c.ended(err)
 	}
 	if !c.remote.IsValid() {
@@ -176,7 +177,7 @@ func (p *PacketConn) write(b []byte, dst netip.AddrPort) (int, error) {
 		}
 		// All frames are in use: wait for one, and have it ready.
 		var one [1]umem.Frame
-		if _, err := q.sock.ReserveContext(nil, one[:]); err != nil {
+		if _, err := q.sock.ReserveContext(context.Background(), one[:]); err != nil {
 			return 0, c.ended(err)
 		}
 		q.txMu.Lock()
@@ -257,7 +258,7 @@ func (c *Conn) kernelWrite(fl *Flow, b []byte) error {
 		if !again(err) {
 			return err
 		}
-		if err := c.writes.Sleep(nil, laneInterval); err != nil {
+		if err := c.writes.Sleep(context.Background(), laneInterval); err != nil {
 			return err
 		}
 	}
