@@ -69,6 +69,13 @@ type Coalesce struct {
 	Delay time.Duration
 }
 
+// RxCoalesce is how an interface's NAPI is deferred
+// (Documentation/networking/napi.rst).
+type RxCoalesce struct {
+	Timeout    time.Duration // from one poll to the next, at most a second
+	Interrupts int           // polls that may find nothing before the interrupt is on again; 0 means 2
+}
+
 // Config describes a [Conn]. Interface or a specific Local address is required.
 type Config struct {
 	// Interface is its name, in the caller's network namespace. Empty: the one
@@ -103,6 +110,12 @@ type Config struct {
 	Spin     time.Duration
 	BusyPoll bool
 	Coalesce Coalesce
+	// RxCoalesce, if set, defers the interface's NAPI: the kernel collects
+	// packets for Timeout before it hands them on, for all who use the
+	// interface. It costs latency and spares wakeups. What stood there before
+	// is put back by Close, or after a crash by the next Conn that asks. The
+	// zero RxCoalesce leaves the interface alone.
+	RxCoalesce RxCoalesce
 
 	TxChecksum TxChecksum
 	RxChecksum RxChecksum
@@ -183,6 +196,9 @@ func (c Config) validate() error {
 	}
 	if c.Coalesce.Frames < 0 || c.Coalesce.Delay < 0 {
 		bad("Coalesce %+v: must not be negative", c.Coalesce)
+	}
+	if c.RxCoalesce.Timeout < 0 || c.RxCoalesce.Timeout > time.Second || c.RxCoalesce.Interrupts < 0 {
+		bad("RxCoalesce %+v: Timeout must be from 0 to 1 s, Interrupts not negative", c.RxCoalesce)
 	}
 	for _, e := range []struct {
 		name      string

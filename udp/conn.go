@@ -32,15 +32,16 @@ type Conn struct {
 	offload    bool // checksums are left to the device
 	headerRoom int  // where the payload begins in a frame for sending
 
-	queues []*Queue
-	in     inlet    // all queues together, for the PacketConn
-	writes wait.Set // what a PacketConn's writes wait in
-	lane   *lane.Lane
-	prog   *bpf.Program // nil: the kernel lane alone
-	table  *route.Table // likewise
-	nic    *nic.NIC
-	watch  *nic.Watcher
-	done   sync.WaitGroup
+	queues   []*Queue
+	in       inlet    // all queues together, for the PacketConn
+	writes   wait.Set // what a PacketConn's writes wait in
+	lane     *lane.Lane
+	prog     *bpf.Program // nil: the kernel lane alone
+	table    *route.Table // likewise
+	nic      *nic.NIC
+	watch    *nic.Watcher
+	deferred *nic.Deferred // nil: its NAPI is as it was
+	done     sync.WaitGroup
 
 	links   atomic.Uint64 // generation of what the interface's own facts say
 	link    atomic.Pointer[nic.Link]
@@ -165,6 +166,7 @@ func (c *Conn) release() error {
 		c.watch.Close()
 	}
 	c.done.Wait()
+	errs = append(errs, c.undefer())
 	if c.prog != nil {
 		errs = append(errs, c.prog.Close())
 	}
@@ -181,6 +183,20 @@ func (c *Conn) release() error {
 		errs = append(errs, c.lane.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// undefer puts the interface's NAPI back as it was. An interface that is gone has
+// none.
+func (c *Conn) undefer() error {
+	if c.deferred == nil {
+		return nil
+	}
+	err := c.deferred.Restore()
+	c.deferred = nil
+	if errors.Is(err, ErrNoInterface) {
+		return nil
+	}
+	return err
 }
 
 // close sends what is queued and closes the socket.

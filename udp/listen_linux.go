@@ -202,7 +202,28 @@ func (c *Conn) attach(index int, vlan uint16) error {
 			return fmt.Errorf("udp: listen on %s: %w", c.info.Interface, err)
 		}
 	}
-	return c.filter(c.link.Load())
+	if err := c.filter(c.link.Load()); err != nil {
+		return err
+	}
+	return c.deferNAPI()
+}
+
+// deferNAPI coalesces what is received. A veth has NAPIs only once a native
+// program is on it.
+func (c *Conn) deferNAPI() (err error) {
+	co := c.cfg.RxCoalesce
+	if co.Timeout == 0 {
+		return nil
+	}
+	var queues []int
+	for _, q := range c.queues {
+		queues = append(queues, q.Number())
+	}
+	c.deferred, err = c.nic.DeferNAPI(queues, nic.Deferral{Interrupts: co.Interrupts, Timeout: co.Timeout})
+	if err != nil {
+		return fmt.Errorf("udp: listen on %s: receive coalescing: %w", c.info.Interface, err)
+	}
+	return nil
 }
 
 // checkMTU refuses an interface whose frames do not fit into a chunk.
@@ -216,7 +237,7 @@ func (c *Conn) checkMTU() error {
 
 // closeFast gives up what openFast obtained before it failed.
 func (c *Conn) closeFast() error {
-	var errs []error
+	errs := []error{c.undefer()}
 	if c.prog != nil {
 		errs = append(errs, c.prog.Close())
 	}
