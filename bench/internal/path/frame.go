@@ -42,13 +42,7 @@ func (p *parser) payload(frame []byte) ([]byte, bool) {
 	return p.udp.Payload(frame), true
 }
 
-// xdpMode names how frames get from the wire to the program: where the XDP
-// program runs and whether the kernel copies.
-func xdpMode(attach string, zeroCopy bool) string {
-	return attach + " " + copyMode(zeroCopy)
-}
-
-// copyMode names how frames get from the program to the wire.
+// copyMode names how frames get between the program and the driver.
 func copyMode(zeroCopy bool) string {
 	if zeroCopy {
 		return "zero-copy"

@@ -19,7 +19,6 @@ type pipe struct {
 	full    int // Reserve answers 0 this many times
 	fail    error
 	after   int // calls of Send before it fails
-	out     [][]byte
 }
 
 func newPipe(size, batch int) *pipe {
