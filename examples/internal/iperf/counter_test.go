@@ -78,12 +78,12 @@ func TestLines(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{SenderLine(1, 0, 2*s+400*time.Microsecond, 8921*1470), "[  1] 0.0000-2.0004 sec  12.5 MBytes  52.4 Mbits/sec"},
 		{ReceiverLine(1, 0, s, Report{Bytes: 4452 * 1470, Datagrams: 4452, Jitter: 1400}), "[  1] 0.0000-1.0000 sec  6.24 MBytes  52.4 Mbits/sec   0.001 ms 0/4452 (0%)"},
-		{ReceiverLine(1, 0, 114800*time.Microsecond, Report{Bytes: 12000, Datagrams: 13, Lost: 1, Jitter: 12000}), "[  1] 0.0000-0.1148 sec  11.7 KBytes  836 Kbits/sec   0.012 ms 1/13 (7.7%)"},
+		{ReceiverLine(1, 0, 114800*time.Microsecond, Report{Bytes: 12000, Datagrams: 13, Lost: 1, Jitter: 12000}), "[  1] 0.0000-0.1148 sec  11.7 KBytes   836 Kbits/sec   0.012 ms 1/13 (7.7%)"},
 		{ReorderedLine(1, 0, 114800*time.Microsecond, Report{Reordered: 2}), "[  1] 0.0000-0.1148 sec  2 datagrams received out-of-order"},
 		{ReceiverLine(12, s, 2*s, Report{Datagrams: 2000, Lost: 1999}), "[ 12] 1.0000-2.0000 sec  0.00 Bytes  0.00 bits/sec   0.000 ms 1999/2000 (100%)"},
-		{ReceiverLine(1, s, s, Report{Bytes: 999}), "[  1] 1.0000-1.0000 sec  999 Bytes  0.00 bits/sec   0.000 ms 0/0 (0%)"},
+		{ReceiverLine(1, s, s, Report{Bytes: 999}), "[  1] 1.0000-1.0000 sec   999 Bytes  0.00 bits/sec   0.000 ms 0/0 (0%)"},
 		{SenderLine(1, 0, s, 1<<40), "[  1] 0.0000-1.0000 sec  1.00 TBytes  8.80 Tbits/sec"},
-		{SenderLine(1, 0, s, 125*999700), "[  1] 0.0000-1.0000 sec  119 MBytes  1.00 Gbits/sec"},
+		{SenderLine(1, 0, s, 125*999700), "[  1] 0.0000-1.0000 sec   119 MBytes  1.00 Gbits/sec"},
 	} {
 		if c.got != c.want {
 			t.Errorf("got  %s\nwant %s", c.got, c.want)

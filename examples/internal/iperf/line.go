@@ -51,7 +51,7 @@ func rate(bytes int64, d time.Duration) float64 {
 	return float64(bytes) * 8 / d.Seconds()
 }
 
-// scaled is a number of three digits with a prefix: of 1024s for bytes, of 1000s
+// scaled is a number of three digits, in four columns, with a prefix: of 1024s for bytes, of 1000s
 // for bits.
 func scaled(v, step float64) string {
 	prefix := ""
@@ -67,5 +67,5 @@ func scaled(v, step float64) string {
 	case v < 99.95:
 		return fmt.Sprintf("%.1f %s", v, prefix)
 	}
-	return fmt.Sprintf("%.0f %s", v, prefix)
+	return fmt.Sprintf("%4.0f %s", v, prefix)
 }

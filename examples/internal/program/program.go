@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -199,4 +200,21 @@ func (p *Program) Kill() {
 		p.tb.Fatalf("kill %v: %v", p.cmd, err)
 	}
 	p.Wait()
+}
+
+// Build compiles another example, which is in a folder beside the test's, and returns
+// the name of the program.
+func Build(tb TB, folder string) string {
+	tb.Helper()
+	Installed(tb, "go", "golang")
+	dir, err := os.MkdirTemp("", "xdpath-example-")
+	if err != nil {
+		tb.Fatalf("%v", err)
+	}
+	tb.Cleanup(func() { os.RemoveAll(dir) })
+	name := filepath.Join(dir, filepath.Base(folder))
+	if out, err := exec.Command("go", "build", "-o", name, folder).CombinedOutput(); err != nil {
+		tb.Fatalf("go build %s: %v\n%s", folder, err, out)
+	}
+	return name
 }
