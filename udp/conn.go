@@ -32,7 +32,8 @@ type Conn struct {
 	offload    bool // checksums are left to the device
 	headerRoom int  // where the payload begins in a frame for sending
 
-	queues   []*Queue
+	queues   []*Queue // with a fast lane
+	kernel   *Queue   // instead of them, without one
 	in       inlet    // all queues together, for the PacketConn
 	writes   wait.Set // what a PacketConn's writes wait in
 	lane     *lane.Lane
@@ -67,8 +68,13 @@ func (c *Conn) LocalAddr() netip.AddrPort { return c.local }
 func (c *Conn) RemoteAddr() netip.AddrPort { return c.remote }
 
 // Queues are the queues in use, in the order of their numbers. On the kernel lane
-// alone there are none: use the PacketConn.
-func (c *Conn) Queues() []*Queue { return c.queues }
+// alone there is one, without a socket of AF_XDP.
+func (c *Conn) Queues() []*Queue {
+	if c.kernel != nil {
+		return []*Queue{c.kernel}
+	}
+	return c.queues
+}
 
 // PayloadRoom is the largest payload in bytes that a reserved datagram has room
 // for.
@@ -76,7 +82,7 @@ func (c *Conn) PayloadRoom() int { return c.payloadRoom() }
 
 func (c *Conn) payloadRoom() int {
 	if len(c.queues) == 0 {
-		return 0
+		return kernelRoom
 	}
 	return c.queues[0].sock.Area().ChunkSize() - c.headerRoom
 }
@@ -98,7 +104,7 @@ func (c *Conn) fail(err error) {
 	}
 	c.in.wait.Close()
 	c.writes.Close()
-	for _, q := range c.queues {
+	for _, q := range c.Queues() {
 		q.in.wait.Close()
 	}
 }

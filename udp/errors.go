@@ -10,6 +10,7 @@ import (
 
 	"github.com/xdpath/xdpath/internal/nic"
 	"github.com/xdpath/xdpath/internal/packet"
+	"github.com/xdpath/xdpath/umem"
 	"github.com/xdpath/xdpath/xsk"
 )
 
@@ -54,6 +55,8 @@ var (
 	errUnsupported  = error(syscall.EOPNOTSUPP)
 	errInvalid      = error(syscall.EINVAL)
 	errUnreachable  = error(syscall.ENETUNREACH)
+	errAgain        = error(syscall.EAGAIN)
+	errNotHeld      = umem.ErrFrame
 	errMissing      = errors.New("missing address") // as package net says
 )
 

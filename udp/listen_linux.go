@@ -64,6 +64,7 @@ func (c *Conn) open(ctx context.Context) error {
 	c.info.Reason = err
 	errs := []error{c.closeFast()}
 	c.in.setup(c)
+	c.kernel = newKernelQueue(c)
 	return errors.Join(errs...)
 }
 
@@ -95,7 +96,7 @@ func (c *Conn) openLink() (err error) {
 func (c *Conn) openLane() (err error) {
 	c.lane, err = lane.Open(lane.Config{
 		Local: c.cfg.Local, Remote: c.cfg.Remote, Broadcast: c.cfg.Broadcast,
-		ReceiveBuffer: c.cfg.ReceiveBuffer, SendBuffer: c.cfg.SendBuffer, Timestamps: c.cfg.Timestamps,
+		ReceiveBuffer: c.cfg.ReceiveBuffer, SendBuffer: c.cfg.SendBuffer, Timestamps: c.cfg.Timestamps, GRO: true,
 	})
 	if err != nil {
 		return fmt.Errorf("udp: listen on %v: companion socket: %w", c.cfg.Local, err)

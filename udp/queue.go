@@ -22,8 +22,10 @@ import (
 // wait for each other. Nothing on the way allocates.
 type Queue struct {
 	conn *Conn
-	sock *xsk.Socket
+	sock *xsk.Socket // nil: the kernel lane alone
 	in   inlet
+
+	rooms *kernelRooms // without a socket
 
 	rxMu sync.Mutex // guards what follows
 	rx   []umem.Frame
@@ -43,10 +45,16 @@ const spares = 16
 // batch is how many frames move at a time within a call.
 const batch = 64
 
-// Number is the number of the queue on the interface.
-func (q *Queue) Number() int { return q.sock.Info().Queue }
+// Number is the number of the queue on the interface, -1 on the kernel lane alone.
+func (q *Queue) Number() int {
+	if q.sock == nil {
+		return -1
+	}
+	return q.sock.Info().Queue
+}
 
-// Socket is the AF_XDP socket underneath, for its statistics and its Info.
+// Socket is the AF_XDP socket underneath, for its statistics and its Info; nil on
+// the kernel lane alone.
 func (q *Queue) Socket() *xsk.Socket { return q.sock }
 
 // Receive takes up to len(dst) datagrams of both lanes and returns how many,

@@ -19,11 +19,18 @@ import (
 var errBroadcast = error(syscall.EACCES)
 
 // Reserve gives the caller up to len(dst) datagrams to write and returns how many,
-// without waiting. Each has room for [Conn.PayloadRoom] bytes. What is not sent is
+// without waiting. Each has
+// room for [Conn.PayloadRoom] bytes. What is not sent is
 // given up with Abort.
 //
 // Errors: net.ErrClosed after Close.
 func (q *Queue) Reserve(dst []Outgoing) (n int, err error) {
+	if q.sock == nil {
+		if err := q.conn.ended(nil); err != nil {
+			return 0, err
+		}
+		return q.rooms.reserve(dst), nil
+	}
 	var frames [batch]umem.Frame
 	for n < len(dst) {
 		k, err := q.sock.Reserve(frames[:min(len(frames), len(dst)-n)])
@@ -44,6 +51,9 @@ func (q *Queue) Reserve(dst []Outgoing) (n int, err error) {
 // ReserveContext is Reserve that waits until there is at least one, flushing what
 // hinders it. ctx may be nil.
 func (q *Queue) ReserveContext(ctx context.Context, dst []Outgoing) (int, error) {
+	if q.sock == nil {
+		return q.reserveKernel(ctx, dst)
+	}
 	n, err := q.Reserve(dst)
 	if n > 0 || err != nil || len(dst) == 0 {
 		return n, err
@@ -68,7 +78,9 @@ func (q *Queue) room(o *Outgoing, f umem.Frame) {
 // Abort gives up datagrams that will not be sent.
 func (q *Queue) Abort(os []Outgoing) (err error) {
 	for i := range os {
-		if os[i].held {
+		if os[i].held && q.sock == nil {
+			q.rooms.back(&os[i])
+		} else if os[i].held {
 			os[i].held, os[i].Payload = false, nil
 			err = keep(err, q.sock.Release([]umem.Frame{os[i].frame}))
 		}
@@ -117,6 +129,9 @@ func (q *Queue) Reply(d *Received, o *Outgoing) error {
 // Each datagram takes the fast lane if its flow has one and it fits there, and
 // the kernel lane otherwise.
 func (q *Queue) Send(os []Outgoing) (n int, err error) {
+	if q.sock == nil {
+		return q.sendByKernel(os)
+	}
 	q.txMu.Lock()
 	defer q.txMu.Unlock()
 	for n < len(os) {
@@ -313,6 +328,9 @@ func (f *Flow) settled() bool {
 
 // Flush sends what waits for company.
 func (q *Queue) Flush() error {
+	if q.sock == nil {
+		return q.conn.ended(nil)
+	}
 	q.txMu.Lock()
 	defer q.txMu.Unlock()
 	_, err := q.flush()
