@@ -58,7 +58,9 @@ var foreign = map[string][]string{
 		"golang.org/x/sys", "golang.org/x/net", "golang.org/x/perf", "github.com/vishvananda/netlink", "github.com/safchain/ethtool",
 		"github.com/HdrHistogram/hdrhistogram-go", "github.com/asavie/xdp",
 	},
-	// A module of its own, which compares checksums with others'.
+	// Modules of their own: one is wireguard-go, the other compares checksums with
+	// those of others.
+	"examples/wireguard":      {"golang.zx2c4.com/wireguard"},
 	"internal/packet/compare": {"golang.org/x/sys", "gvisor.dev/gvisor", "golang.zx2c4.com/wireguard"},
 }
 
