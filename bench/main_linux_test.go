@@ -130,8 +130,24 @@ func read(t *testing.T, file string) report.Document {
 	return doc
 }
 
-// TestReasonRow runs where no path can carry the datagrams of AF_XDP: an MTU
-// that is too large for frames in one chunk. That is a row, not the end.
+// TestJumbo runs where asavie fails half-way, since its program limits the MTU:
+// the queue that it leaves taken is free again for the path after it.
+func TestJumbo(t *testing.T) {
+	testnet.Require(t)
+	file := filepath.Join(t.TempDir(), "out.json")
+	var stdout, stderr bytes.Buffer
+	args := strings.Fields("-paths asavie,xdp -duration 50ms -runs 1 -mtu 9000 -sizes 3000 -json " + file)
+	if status := run(args, &stdout, &stderr); status != exitOK {
+		t.Fatalf("exit status %d: %s", status, stderr.String())
+	}
+	doc := read(t, file)
+	if len(doc.Results) != 1 || doc.Results[0].Path != "xdp" || doc.Results[0].Received == 0 {
+		t.Errorf("results %+v, skipped %+v", doc.Results, doc.Env.Skipped)
+	}
+}
+
+// TestReasonRow runs a path that cannot carry datagrams of that size. That is a
+// row, not the end.
 func TestReasonRow(t *testing.T) {
 	testnet.Require(t)
 	file := filepath.Join(t.TempDir(), "out.json")

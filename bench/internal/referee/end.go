@@ -74,11 +74,9 @@ func (e *End) addr(port uint16) netip.AddrPort { return netip.AddrPortFrom(e.IP,
 
 func (e *End) prepare(p control.Prepare) error {
 	a, err := e.ask(control.Message{Type: control.TypePrepare, Prepare: &p}, prepareTime, control.TypeReady)
-	if err != nil {
-		return err
-	}
-	e.last = a.Ready.Info.OneShot
-	return nil
+	// Nobody knows what a path that failed half-way has left in the process.
+	e.last = err != nil || a.Ready.Info.OneShot
+	return err
 }
 
 func (e *End) start(s control.Start) error {

@@ -181,6 +181,10 @@ func TestRunGoesOn(t *testing.T) {
 	if len(out.Results) != 2 || out.Results[0].Path != "good" {
 		t.Errorf("results %+v", out.Results)
 	}
+	// A path that did not open has used its worker up.
+	if b.started != 3 {
+		t.Errorf("%d workers started, want 3", b.started)
+	}
 	// Each is tried once, not in every run.
 	want := map[string]string{"missing": "no such path", "panicking": "panicked"}
 	if len(out.Skipped) != len(want) {
