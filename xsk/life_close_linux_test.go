@@ -67,26 +67,7 @@ func TestLifeAfterClose(t *testing.T) {
 	err = s.Close()
 	refused(t, err, umem.ErrFramesOut, "close", "20 frames")
 
-	for name, call := range calls {
-		if n, err := call(s, held); n != 0 || !errors.Is(err, net.ErrClosed) {
-			t.Errorf("%s: %d, %v", name, n, err)
-		} else {
-			refused(t, err, net.ErrClosed, pair.B.Name, "queue 0")
-		}
-	}
-	if s.FD() != -1 || s.Room(8) != 0 || !s.Ready() {
-		t.Errorf("descriptor %d, room %d, ready %v", s.FD(), s.Room(8), s.Ready())
-	}
-	s.Poke()
-	s.SetReceiveDeadline(time.Now())
-	s.SetSendDeadline(time.Now())
-	st, err := s.Stats()
-	if err != nil || st.RxFrames != before.RxFrames || st.RxFrames != 10 || st.RxUsed != 0 || st.FillUsed != 0 {
-		t.Errorf("%v %+v, before %+v", err, st, before)
-	}
-	if s.Info().Interface != pair.B.Name || s.String() == "" {
-		t.Errorf("%v %+v", s, s.Info())
-	}
+	checkClosed(t, s, held, before)
 	for i, f := range held[:10] {
 		if b, err := s.Area().Bytes(f); err != nil || string(b) != string(packets[i]) {
 			t.Errorf("frame %d changed: %v", i, err)
@@ -103,6 +84,31 @@ func TestLifeAfterClose(t *testing.T) {
 	}
 	if _, err := s.Area().Bytes(held[0]); !errors.Is(err, umem.ErrFrame) {
 		t.Errorf("a frame that was given back can be read: %v", err)
+	}
+}
+
+// checkClosed calls everything on a closed socket.
+func checkClosed(t *testing.T, s *Socket, held []umem.Frame, before Stats) {
+	t.Helper()
+	for name, call := range calls {
+		if n, err := call(s, held); n != 0 || !errors.Is(err, net.ErrClosed) {
+			t.Errorf("%s: %d, %v", name, n, err)
+		} else {
+			refused(t, err, net.ErrClosed, s.Info().Interface, "queue 0")
+		}
+	}
+	if s.FD() != -1 || s.Room(8) != 0 || !s.Ready() {
+		t.Errorf("descriptor %d, room %d, ready %v", s.FD(), s.Room(8), s.Ready())
+	}
+	s.Poke()
+	s.SetReceiveDeadline(time.Now())
+	s.SetSendDeadline(time.Now())
+	st, err := s.Stats()
+	if err != nil || st.RxFrames != before.RxFrames || st.RxFrames != 10 || st.RxUsed != 0 || st.FillUsed != 0 {
+		t.Errorf("%v %+v, before %+v", err, st, before)
+	}
+	if s.String() == "" {
+		t.Errorf("%+v", s.Info())
 	}
 }
 

@@ -37,25 +37,7 @@ func TestLifeLinkDown(t *testing.T) {
 			if err := pair.B.SetUp(false); err != nil {
 				t.Fatal(err)
 			}
-			tp := template(t, pair.B, pair.A)
-			frames := make([]umem.Frame, 20)
-			if n, err := s.Reserve(frames); n != len(frames) || err != nil {
-				t.Fatal(n, err)
-			}
-			for i := range frames {
-				frames[i] = write(t, s, frames[i], datagram(&tp, uint64(i), 64))
-			}
-			if n, err := s.Send(frames); n != len(frames) || err != nil {
-				t.Errorf("send: %d, %v", n, err)
-			}
-			for range 3 {
-				left, err := s.Flush()
-				refused(t, err, ErrLinkDown, "flush", pair.B.Name)
-				if left != len(frames) || !errors.Is(err, unix.ENETDOWN) {
-					t.Errorf("%d left: %v", left, err)
-				}
-			}
-			refused(t, s.Drain(within(t, time.Second)), ErrLinkDown)
+			queueWhileDown(t, pair, s, 20)
 			select {
 			case err := <-got:
 				t.Fatalf("the receiver ended with %v", err)
@@ -67,7 +49,7 @@ func TestLifeLinkDown(t *testing.T) {
 			if left, err := s.Flush(); left != 0 || err != nil {
 				t.Errorf("flush: %d left, %v", left, err)
 			}
-			for i := range frames {
+			for i := range 20 {
 				if seq := checkPayload(t, hears(t, raw)); seq != uint64(i) {
 					t.Fatalf("datagram %d is number %d", i, seq)
 				}
@@ -84,6 +66,30 @@ func TestLifeLinkDown(t *testing.T) {
 			}
 		})
 	}
+}
+
+// queueWhileDown sends n datagrams into a link that is down.
+func queueWhileDown(t *testing.T, pair *testnet.Pair, s *Socket, n int) {
+	t.Helper()
+	tp := template(t, pair.B, pair.A)
+	frames := make([]umem.Frame, n)
+	if k, err := s.Reserve(frames); k != n || err != nil {
+		t.Fatal(k, err)
+	}
+	for i := range frames {
+		frames[i] = write(t, s, frames[i], datagram(&tp, uint64(i), 64))
+	}
+	if k, err := s.Send(frames); k != n || err != nil {
+		t.Errorf("send: %d, %v", k, err)
+	}
+	for range 3 {
+		left, err := s.Flush()
+		refused(t, err, ErrLinkDown, "flush", pair.B.Name)
+		if left != n || !errors.Is(err, unix.ENETDOWN) {
+			t.Errorf("%d left: %v", left, err)
+		}
+	}
+	refused(t, s.Drain(within(t, time.Second)), ErrLinkDown)
 }
 
 // A peer that goes down: packets are lost, each is counted, and after it is up

@@ -250,35 +250,10 @@ func TestLifeCrossRelease(t *testing.T) {
 		all.Go(func() {
 			defer close(back)
 			for round := range rounds {
-				// Who holds the ring's lock refills it for others, when it
-				// is his turn to run.
-				until(t, "the fill ring is full", func() bool {
-					_, err := rx[q].Receive(nil)
-					st, _ := rx[q].Stats()
-					return err == nil && st.FillUsed == 64
-				})
-				for i := range burst {
-					send(t, tx[q], 1, datagram(&tp, uint64(round*burst+i), 64))
-				}
-				for got := 0; got < burst; {
-					frames := make([]umem.Frame, 8)
-					n, err := rx[q].ReceiveContext(within(t, childWait), frames)
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					for _, f := range frames[:n] {
-						b, err := area.Bytes(f)
-						if err != nil {
-							t.Error(err)
-						} else if seq := checkPayload(t, b); seq != uint64(round*burst+got) {
-							t.Errorf("queue %d: datagram %d is number %d", q, round*burst+got, seq)
-						}
-						got++
-					}
-					back <- frames[:n]
+				passBurst(t, tx[q], rx[q], datagrams(&tp, round*burst, burst), func(frames []umem.Frame) {
+					back <- frames
 					<-done
-				}
+				})
 			}
 		})
 	}
@@ -287,6 +262,41 @@ func TestLifeCrossRelease(t *testing.T) {
 		if st, _ := rx[q].Stats(); st.RxPackets != rounds*burst || st.RxLost() != 0 {
 			t.Errorf("queue %d: %+v", q, st)
 		}
+	}
+}
+
+// datagrams makes n datagrams numbered from from on.
+func datagrams(tp *packet.Template, from, n int) (list [][]byte) {
+	for i := range n {
+		list = append(list, datagram(tp, uint64(from+i), 64))
+	}
+	return list
+}
+
+// passBurst sends packets one by one to a socket with as full a fill ring as can
+// be, receives them in small batches and gives each to back.
+func passBurst(t *testing.T, tx, rx *Socket, packets [][]byte, back func([]umem.Frame)) {
+	t.Helper()
+	// Who holds the ring's lock refills it for others, when it is his turn to run.
+	until(t, "the fill ring is full", func() bool {
+		_, err := rx.Receive(nil)
+		st, _ := rx.Stats()
+		return err == nil && st.FillUsed == rx.Info().FillSize
+	})
+	send(t, tx, 1, packets...)
+	for len(packets) > 0 {
+		frames := make([]umem.Frame, 8)
+		n, err := rx.ReceiveContext(within(t, childWait), frames)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, f := range frames[:n] {
+			if b, err := rx.Area().Bytes(f); err != nil || string(b) != string(packets[i]) {
+				t.Errorf("%v: another datagram than the one expected, or %v", rx, err)
+			}
+		}
+		packets = packets[n:]
+		back(frames[:n])
 	}
 }
 

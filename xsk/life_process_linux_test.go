@@ -128,13 +128,25 @@ func playReceive(t *testing.T, args []string) {
 		s.SetReceiveDeadline(time.Now())
 	}()
 	say(t, "ready")
-	var sum tally
+	sum := count(t, s)
+	if sum.Stats, err = s.Stats(); err != nil {
+		t.Error(err)
+	}
+	if err := errors.Join(p.Close(), s.Close()); err != nil {
+		t.Error(err)
+	}
+	say(t, sum)
+}
+
+// count receives until the deadline.
+func count(t *testing.T, s *Socket) (sum tally) {
+	t.Helper()
 	frames := make([]umem.Frame, 64)
-	next, last := uint64(0), time.Now()
+	last := time.Now()
 	for {
 		n, err := s.ReceiveContext(context.Background(), frames)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			break
+			return sum
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -150,26 +162,18 @@ func playReceive(t *testing.T, args []string) {
 				t.Fatal(err)
 			}
 			seq := binary.BigEndian.Uint64(b[headers:])
-			if seq < next {
+			if seq < sum.Next {
 				sum.Backward++
 				continue
 			}
-			sum.Missing += seq - next
+			sum.Missing += seq - sum.Next
 			sum.Received++
-			next = seq + 1
+			sum.Next = seq + 1
 		}
 		if err := s.Release(frames[:n]); err != nil {
 			t.Fatal(err)
 		}
 	}
-	sum.Next = next
-	if sum.Stats, err = s.Stats(); err != nil {
-		t.Error(err)
-	}
-	if err := errors.Join(p.Close(), s.Close()); err != nil {
-		t.Error(err)
-	}
-	say(t, sum)
 }
 
 // A process that is started inherits nothing of a socket or a program: it would

@@ -47,7 +47,8 @@ func TestLifeCloseWhileLosing(t *testing.T) {
 // One area serves sockets that come and go on all queues at once.
 func TestLifeShareConcurrently(t *testing.T) {
 	testnet.Leaks(t)
-	const queues, rounds, chunks = 8, 10, 48
+	// Room for four times as many chunks as are used at once: pools are ranges.
+	const queues, rounds, chunks = 8, 10, 4 * 48
 	pair := testnet.TestPair(t, testnet.Config{Queues: queues})
 	area, err := umem.New(umem.Config{Chunks: queues * chunks})
 	if err != nil {
@@ -138,6 +139,42 @@ func TestLifeShareQueueTraffic(t *testing.T) {
 		}
 		if st, _ := left.Stats(); st.Invalid != 0 || st.TxInvalid != 0 || st.RxInvalid != 0 {
 			t.Errorf("%+v", st)
+		}
+	}
+}
+
+// Opening on an interface that is being deleted ends in a socket or in an error
+// that says that it is gone, or going, and leaves nothing.
+func TestLifeOpenWhileDeleted(t *testing.T) {
+	testnet.Leaks(t)
+	for range 10 {
+		pair := testnet.TestPair(t, testnet.Config{})
+		opened, deleted := make(chan struct{}), make(chan error)
+		go func() {
+			<-opened
+			deleted <- pair.B.Delete()
+		}()
+		for first := true; ; first = false {
+			s, err := tryIn(pair.B.NS, Config{Interface: pair.B.Name, RxSize: 32, TxSize: 32})
+			if first {
+				close(opened)
+			}
+			if err == nil {
+				err = s.Close()
+			}
+			if errors.Is(err, ErrNoInterface) {
+				break
+			}
+			if err != nil && !errors.Is(err, ErrLinkDown) {
+				t.Errorf("while it is being deleted: %v", err)
+				break
+			}
+		}
+		if err := <-deleted; err != nil {
+			t.Error(err)
+		}
+		if err := pair.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }
