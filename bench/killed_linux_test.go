@@ -147,7 +147,7 @@ func (r *running) gone(t *testing.T) {
 // TestKilled kills the bench in the middle of a run of every path, in a way
 // that leaves it no time for anything.
 func TestKilled(t *testing.T) {
-	for _, path := range []string{"mmsg", "gso", "asavie", "xdp"} {
+	for _, path := range []string{"mmsg", "gso", "asavie", "xdp-raw", "xdp"} {
 		t.Run(path, func(t *testing.T) {
 			r := startBench(t, "-paths", path, "-duration", "5m")
 			if err := r.cmd.Process.Signal(unix.SIGKILL); err != nil {

@@ -52,7 +52,8 @@ func TestEndToEnd(t *testing.T) {
 		t.Errorf("standard error, which is no terminal: %s", stderr.String())
 	}
 	doc := read(t, file)
-	modes := map[string]string{"socket": "-", "mmsg": "-", "gso": "segmented", "asavie": "native copy", "xdp": "native copy"}
+	modes := map[string]string{"socket": "-", "mmsg": "-", "gso": "segmented", "asavie": "native copy",
+		"udpconn": "-", "xdp-packetconn": "native copy", "xdp": "native copy", "xdp-raw": "native copy"}
 	if len(doc.Env.Skipped) > 0 {
 		t.Errorf("did not run: %+v", doc.Env.Skipped)
 	}
@@ -102,8 +103,8 @@ func balance(t *testing.T, doc report.Document, r report.Result) {
 // tests run with CAP_NET_ADMIN.
 func checkBuffers(t *testing.T, doc report.Document) {
 	t.Helper()
-	if len(doc.Env.Buffers) != 6 {
-		t.Errorf("buffers of %d runs, want 6", len(doc.Env.Buffers))
+	if len(doc.Env.Buffers) != 8 {
+		t.Errorf("buffers of %d runs, want 8", len(doc.Env.Buffers))
 	}
 	for _, b := range doc.Env.Buffers {
 		if b.Got < b.Asked || b.Asked < path.Hold*b.Size {
@@ -136,12 +137,12 @@ func TestJumbo(t *testing.T) {
 	testnet.Require(t)
 	file := filepath.Join(t.TempDir(), "out.json")
 	var stdout, stderr bytes.Buffer
-	args := strings.Fields("-paths asavie,xdp -duration 50ms -runs 1 -mtu 9000 -sizes 3000 -json " + file)
+	args := strings.Fields("-paths asavie,xdp-raw -duration 50ms -runs 1 -mtu 9000 -sizes 3000 -json " + file)
 	if status := run(args, &stdout, &stderr); status != exitOK {
 		t.Fatalf("exit status %d: %s", status, stderr.String())
 	}
 	doc := read(t, file)
-	if len(doc.Results) != 1 || doc.Results[0].Path != "xdp" || doc.Results[0].Received == 0 {
+	if len(doc.Results) != 1 || doc.Results[0].Path != "xdp-raw" || doc.Results[0].Received == 0 {
 		t.Errorf("results %+v, skipped %+v", doc.Results, doc.Env.Skipped)
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // All returns every path, in the order of the table.
 func All() []Path {
-	return []Path{socketPath(), mmsgPath(), gsoPath(), asaviePath(), xdpPath()}
+	return []Path{socketPath(), mmsgPath(), gsoPath(), udpConnPath(), asaviePath(), packetConnPath(), endpointPath(), xdpPath()}
 }
 
 // Find returns the path of that name.

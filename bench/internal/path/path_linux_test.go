@@ -104,7 +104,8 @@ func unchanged(*Config, *Config) {}
 func TestPaths(t *testing.T) {
 	modes := map[string][2]string{
 		"socket": {"-", "-"}, "mmsg": {"-", "-"}, "gso": {"segmented", "-"},
-		"asavie": {"copy", "native copy"}, "xdp": {"copy", "native copy"},
+		"udpconn": {"-", "-"}, "asavie": {"copy", "native copy"}, "xdp-raw": {"copy", "native copy"},
+		"xdp": {"native copy", "native copy"}, "xdp-packetconn": {"native copy", "native copy"},
 	}
 	for _, p := range All() {
 		for _, size := range []int{stream.HeaderSize, 64, 1472} {
@@ -253,7 +254,7 @@ func TestOpenErrors(t *testing.T) {
 	tx.Interface, rx.Interface = "nosuch0", "nosuch0"
 	before := descriptors(t)
 	for _, p := range All() {
-		if p.Name == "socket" || p.Name == "mmsg" {
+		if p.Name == "socket" || p.Name == "mmsg" || p.Name == "udpconn" {
 			continue
 		}
 		for side, err := range map[string]error{

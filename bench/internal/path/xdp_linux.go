@@ -15,10 +15,11 @@ import (
 	"github.com/xdpath/xdpath/xsk"
 )
 
-// xdpPath is AF_XDP by this library, straight on package xsk.
+// xdpPath is AF_XDP by this library, straight on package xsk: what the endpoint
+// costs is seen beside it.
 func xdpPath() Path {
 	return Path{
-		Name: "xdp",
+		Name: "xdp-raw",
 		Sender: func(cfg Config) (Sender, error) {
 			return openXDPSender(cfg)
 		},
