@@ -77,13 +77,18 @@ func (c *Conn) Stats() (Stats, error) {
 	return st, errors.Join(errs...)
 }
 
-// String is one line for a person.
+// String is one line for a person: what went through, and every loss by its name.
 func (s Stats) String() string {
-	var lost, txLost uint64
+	var ring, device, malformed uint64
 	for _, x := range s.Sockets {
-		lost += x.RxLost()
-		txLost += x.TxLost
+		ring += x.RxLost()
+		device += x.TxLost
 	}
-	return fmt.Sprintf("received %d fast, %d kernel; sent %d fast, %d kernel; ring lost %d, device lost %d, bad checksum %d, other source %d",
-		s.FastRx, s.KernelRx, s.FastTx, s.KernelTx, lost, txLost, s.BadChecksum, s.OtherSource)
+	for _, n := range s.Malformed {
+		malformed += n
+	}
+	return fmt.Sprintf("received %d fast, %d kernel; sent %d fast, %d kernel; "+
+		"lost: ring %d, socket %d, bad checksum %d, malformed %d, other source %d; sending: device %d, MTU %d",
+		s.FastRx, s.KernelRx, s.FastTx, s.KernelTx,
+		ring, s.Kernel.KernelDrops, s.BadChecksum, malformed, s.OtherSource, device, s.TxRefused)
 }
