@@ -139,6 +139,14 @@ func (c *Conn) ttl(ans route.Answer) uint8 {
 	return c.cfg.TTL
 }
 
+// tos is what a datagram asks for, or the Conn's.
+func (c *Conn) tos(of uint8) uint8 {
+	if of == 0 {
+		return c.cfg.TOS
+	}
+	return of
+}
+
 func (c *Conn) checksum() packet.Checksum {
 	if c.cfg.TxChecksum == TxNone {
 		return packet.Omit

@@ -137,7 +137,7 @@ func (q *Queue) sendRun(os []Outgoing) (int, error) {
 	if !os[0].held {
 		return 0, errNotHeld
 	}
-	out := lane.Outgoing{Payload: os[0].Payload, Dst: os[0].Dst, Src: os[0].Src, TOS: os[0].TOS | c.cfg.TOS}
+	out := lane.Outgoing{Payload: os[0].Payload, Dst: os[0].Dst, Src: os[0].Src, TTL: c.cfg.TTL, TOS: c.tos(os[0].TOS)}
 	var sent int
 	var err error
 	if len(os) == 1 {

@@ -102,6 +102,10 @@ func (c *Conn) openLane() (err error) {
 		return fmt.Errorf("udp: listen on %v: companion socket: %w", c.cfg.Local, err)
 	}
 	c.local = c.lane.LocalAddr()
+	// Groups are on the Conn's interface by either lane.
+	if err := c.lane.SetMulticastInterface(c.link.Load().Index); err != nil {
+		return fmt.Errorf("udp: listen on %v: companion socket: %w", c.cfg.Local, err)
+	}
 	return nil
 }
 

@@ -78,7 +78,7 @@ func frameRows() []row {
 					local = r.us6()
 				}
 				s := r.listen(local)
-				if r.kind == kernelSocket && x.want == "nothing" {
+				if r.kind != xdpathSocket && x.want == "nothing" {
 					return r.receives(s, 0, x.frames...)
 				}
 				return r.receives(s, count, x.frames...)

@@ -26,7 +26,7 @@ func (r *rig) eventually(what string, is func() bool) {
 // direct waits until ours has heard of what the kernel knows of the way to dst.
 func (r *rig) direct(s socket, dst netip.AddrPort) {
 	r.Helper()
-	if p, ok := s.(*PacketConn); ok {
+	if p, ok := s.(*PacketConn); ok && r.kind == xdpathSocket {
 		r.eventually("fast lane to "+dst.String(), func() bool { return p.c.to(dst).MaxPayload() > 0 })
 	}
 }

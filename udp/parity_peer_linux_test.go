@@ -176,8 +176,9 @@ func openRows() []row {
 			return r.refusal(netip.AddrPort{}, netip.MustParseAddrPort("192.0.2.1:9"))
 		}},
 		{name: "connected to broadcast", want: "ok",
-			ours: "EACCES",
-			why:  "the kernel's own rule: package net lifts it for every socket, Config.Broadcast for one",
+			ours:       "EACCES",
+			everywhere: true,
+			why:        "the kernel's own rule: package net lifts it for every socket, Config.Broadcast for one",
 			run: func(r *rig) string {
 				return r.refusal(netip.AddrPort{}, netip.MustParseAddrPort("10.9.0.255:9"))
 			}},
@@ -193,8 +194,9 @@ func openRows() []row {
 			return r.alike([]error{s.SetReadBuffer(1 << 16), s.SetWriteBuffer(1 << 16), s.SetReadBuffer(0), s.SetWriteBuffer(1 << 30)})
 		}},
 		{name: "buffers of less than nothing", want: "2: ok",
-			ours: "2: set udp ->us EINVAL",
-			why:  "the kernel takes -1 for four billion",
+			ours:       "2: set udp ->us EINVAL",
+			everywhere: true,
+			why:        "the kernel takes -1 for four billion",
 			run: func(r *rig) string {
 				s := r.listen(r.us())
 				return r.alike([]error{s.SetReadBuffer(-1), s.SetWriteBuffer(-1)})
@@ -278,8 +280,9 @@ func groupRows() []row {
 			return r.told(write(s, netip.AddrPortFrom(group, r.peerPort), "to the group")) + ", " + r.get(peer)
 		}},
 		{name: "sent to a group that no route leads to", want: "write udp :::us>239.1.2.3:us ENETUNREACH",
-			ours: "ok",
-			why:  "a Conn has an interface, which a group needs and a net.UDPConn on any address has not",
+			ours:       "ok",
+			everywhere: true,
+			why:        "a Conn has an interface, which a group needs and a net.UDPConn on any address has not",
 			run: func(r *rig) string {
 				return r.told(write(r.listen(r.at(netip.Addr{})), r.at(group), "to the group"))
 			}},

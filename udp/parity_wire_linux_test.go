@@ -52,6 +52,30 @@ func wireRows() []row {
 			}
 			return r.onWire(s, peer, 5)
 		}},
+		{name: "on the wire, TTL and TOS of fragments", alone: true, ways: kernelTx, want: "TOS 0xb8, TTL 7", run: func(r *rig) string {
+			r.cfg.TTL, r.cfg.TOS = 7, 0xb8
+			s, peer := r.both()
+			if k, ok := s.(*net.UDPConn); ok {
+				c := ipv4.NewConn(k)
+				if err := keep(c.SetTTL(7), c.SetTOS(0xb8)); err != nil {
+					return err.Error()
+				}
+			}
+			link := r.tap(s, peer)
+			defer link.Close()
+			if err := write(s, r.them(), string(make([]byte, 3000))); err != nil {
+				return r.told(err)
+			}
+			for {
+				frame, err := link.Receive(deadline())
+				if err != nil {
+					return err.Error()
+				}
+				if _, reason := packet.Parse(frame); reason == packet.Fragment {
+					return fmt.Sprintf("TOS %#x, TTL %d", frame[15], frame[22])
+				}
+			}
+		}},
 		{name: "on the wire, connected", alone: true, ways: fastTx, want: "to the peer, TOS 0x0, TTL 64, DF true, checksums good, 5 bytes", run: func(r *rig) string {
 			s, peer := r.connected()
 			return r.onWire(s, peer, 5)

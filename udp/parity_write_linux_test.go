@@ -96,8 +96,9 @@ func writeRows() []row {
 			return r.result(n, err)
 		}},
 		{name: "WriteMsg with control data", want: "5, control data true",
-			ours: "write udp us>them ENOTSUP",
-			why:  "control messages are the kernel's language; Outgoing has fields for what can be said of a datagram",
+			ours:       "write udp us>them ENOTSUP",
+			everywhere: true,
+			why:        "control messages are the kernel's language; Outgoing has fields for what can be said of a datagram",
 			run: func(r *rig) string {
 				s := r.listen(r.us())
 				n, oobn, err := s.WriteMsgUDPAddrPort([]byte("hello"), nil, r.them())
@@ -124,8 +125,9 @@ func writeRows() []row {
 			return r.result(r.listen(r.us()).Write([]byte("hello")))
 		}},
 		{name: "broadcast without being asked", want: "ok",
-			ours: "write udp us>10.9.0.255:them+0 EACCES",
-			why:  "the kernel's own rule: package net lifts it for every socket, Config.Broadcast for one",
+			ours:       "write udp us>10.9.0.255:them+0 EACCES",
+			everywhere: true,
+			why:        "the kernel's own rule: package net lifts it for every socket, Config.Broadcast for one",
 			run: func(r *rig) string {
 				return r.told(write(r.listen(r.us()), netip.MustParseAddrPort("10.9.0.255:"+fmt.Sprint(r.peerPort)), "hello"))
 			}},

@@ -269,7 +269,7 @@ func (q *Queue) turn(o *Outgoing) (umem.Frame, bool) {
 	if u.Decode(b, max(o.frame.Len(), len(b))) != packet.OK {
 		return f, false
 	}
-	n := u.Reply(packet.ReplyConfig{TTL: c.cfg.TTL, TOS: o.TOS | c.cfg.TOS, Checksum: c.checksum()}, b)
+	n := u.Reply(packet.ReplyConfig{TTL: c.cfg.TTL, TOS: c.tos(o.TOS), Checksum: c.checksum()}, b)
 	return f, n == len(b)
 }
 
@@ -290,7 +290,7 @@ func (q *Queue) byKernel(fl *Flow, st *flowState, o *Outgoing) error {
 
 // sendKernel sends a payload by the companion socket.
 func (c *Conn) sendKernel(fl *Flow, payload []byte, src netip.Addr, tos uint8) error {
-	out := [1]lane.Outgoing{{Payload: payload, Dst: fl.dst, Src: src, TOS: tos}}
+	out := [1]lane.Outgoing{{Payload: payload, Dst: fl.dst, Src: src, TTL: c.cfg.TTL, TOS: c.tos(tos)}}
 	if c.remote.IsValid() {
 		out[0].Dst = fl.dst
 	}

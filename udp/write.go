@@ -254,7 +254,7 @@ func notLost(err error) error {
 // kernelWrite sends by the companion socket, waiting for room in its buffer.
 func (c *Conn) kernelWrite(fl *Flow, b []byte) error {
 	for {
-		err := c.sendKernel(fl, b, netip.Addr{}, c.cfg.TOS)
+		err := c.sendKernel(fl, b, netip.Addr{}, 0)
 		if !again(err) {
 			return err
 		}
