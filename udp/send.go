@@ -5,11 +5,8 @@ package udp
 import (
 	"context"
 	"errors"
-	"net/netip"
 	"syscall"
-	"time"
 
-	"github.com/xdpath/xdpath/internal/lane"
 	"github.com/xdpath/xdpath/internal/packet"
 	"github.com/xdpath/xdpath/umem"
 	"github.com/xdpath/xdpath/xsk"
@@ -86,38 +83,6 @@ func (q *Queue) Abort(os []Outgoing) (err error) {
 		}
 	}
 	return err
-}
-
-// Reply turns d into a datagram to its sender, in the same frame: addresses and
-// ports change places and the payload, if o.Payload is left as it is, goes back.
-// It can be cut, or extended to its capacity. d is gone, as if released.
-//
-// A datagram of the kernel lane is copied into a reserved frame; without one free
-// the error is ErrNoFrames and d stays.
-func (q *Queue) Reply(d *Received, o *Outgoing) error {
-	if !d.held {
-		return umem.ErrFrame
-	}
-	if d.Lane == Fast && d.Dst.Addr().IsMulticast() == false {
-		*o = Outgoing{Payload: d.Payload, Dst: d.Src, room: d.Payload, frame: d.frame, at: d.head + d.frame.Offset(), held: true, reply: true}
-		d.held, d.Payload = false, nil
-		return nil
-	}
-	var one [1]Outgoing
-	if n, err := q.Reserve(one[:]); n == 0 {
-		return keep(err, ErrNoFrames)
-	}
-	*o = one[0]
-	o.Dst = d.Src
-	if a := d.Dst.Addr(); !a.IsMulticast() && q.conn.owns(a) {
-		o.Src = a
-	}
-	if len(d.Payload) > len(o.Payload) {
-		o.Payload = append([]byte(nil), d.Payload...) // for the kernel lane, in fragments
-	} else {
-		o.Payload = o.Payload[:copy(o.Payload, d.Payload)]
-	}
-	return q.Release([]Received{*d})
 }
 
 // Send sends datagrams and returns how many of them it has dealt with: the first
@@ -254,140 +219,4 @@ func (q *Queue) stamp(o *Outgoing, t *packet.Template) (umem.Frame, error) {
 		})
 	}
 	return f, nil
-}
-
-// turn makes a reply in place of the headers that the frame was received with.
-func (q *Queue) turn(o *Outgoing) (umem.Frame, bool) {
-	c := q.conn
-	head := o.at - o.frame.Offset()
-	f := o.frame.WithLen(head + len(o.Payload))
-	b, err := q.sock.Area().Bytes(f)
-	if err != nil || f.Len() > c.maxFrame() {
-		return f, false
-	}
-	var u packet.UDP
-	if u.Decode(b, max(o.frame.Len(), len(b))) != packet.OK {
-		return f, false
-	}
-	n := u.Reply(packet.ReplyConfig{TTL: c.cfg.TTL, TOS: c.tos(o.TOS), Checksum: c.checksum()}, b)
-	return f, n == len(b)
-}
-
-// byKernel sends a datagram by the companion socket and gives its frame back.
-func (q *Queue) byKernel(fl *Flow, st *flowState, o *Outgoing) error {
-	if q.pending > 0 && st.kind.Direct() {
-		// What went before it on the fast lane leaves before it.
-		if _, err := q.flush(); err != nil {
-			return err
-		}
-	}
-	if err := q.conn.sendKernel(fl, o.Payload, o.Src, o.TOS); err != nil {
-		return err
-	}
-	o.held, o.Payload = false, nil
-	return q.sock.Release([]umem.Frame{o.frame})
-}
-
-// sendKernel sends a payload by the companion socket.
-func (c *Conn) sendKernel(fl *Flow, payload []byte, src netip.Addr, tos uint8) error {
-	out := [1]lane.Outgoing{{Payload: payload, Dst: fl.dst, Src: src, TTL: c.cfg.TTL, TOS: c.tos(tos)}}
-	if c.remote.IsValid() {
-		out[0].Dst = fl.dst
-	}
-	n, err := c.lane.Send(out[:])
-	switch {
-	case err != nil:
-		if errors.Is(err, syscall.EMSGSIZE) && c.table != nil {
-			c.table.Invalidate() // the kernel has learnt a path MTU
-		}
-		return err
-	case n == 0:
-		return syscall.EAGAIN
-	}
-	fl.slow.Store(true)
-	if !c.link.Load().Running() && !fl.dst.Addr().IsLoopback() {
-		c.stats.txLinkDown.Add(1)
-	}
-	c.stats.kernelTx.Add(1)
-	c.stats.kernelTxBytes.Add(uint64(len(payload)))
-	return nil
-}
-
-// settled tells whether the fast lane may be taken without overtaking what the
-// flow has sent by the kernel lane: all of that has left the socket.
-func (f *Flow) settled() bool {
-	if !f.slow.Load() {
-		return true
-	}
-	if left, err := f.conn.lane.Unsent(); err != nil || left > 0 {
-		return false
-	}
-	f.slow.Store(false)
-	return true
-}
-
-// Flush sends what waits for company.
-func (q *Queue) Flush() error {
-	if q.sock == nil {
-		return q.conn.ended(nil)
-	}
-	q.txMu.Lock()
-	defer q.txMu.Unlock()
-	_, err := q.flush()
-	return err
-}
-
-// flush is Flush with the lock held.
-func (q *Queue) flush() (left int, err error) {
-	q.pending = 0
-	left, err = q.sock.Flush()
-	if left > 0 {
-		q.pending = left
-	}
-	if err != nil {
-		err = q.conn.ended(err)
-	}
-	return left, err
-}
-
-// coalesce flushes now, or sees to it that it is done in time. The lock is held.
-func (q *Queue) coalesce() error {
-	if q.pending == 0 {
-		return nil
-	}
-	co := q.conn.cfg.Coalesce
-	if co.Delay == 0 || co.Frames > 0 && q.pending >= co.Frames {
-		left, err := q.flush()
-		if left > 0 && err == nil {
-			q.later(time.Millisecond)
-		}
-		return err
-	}
-	q.later(co.Delay)
-	return nil
-}
-
-// later flushes after d, unless that is planned already. The lock is held.
-func (q *Queue) later(d time.Duration) {
-	if q.planned {
-		return
-	}
-	q.planned = true
-	if q.tail == nil {
-		q.tail = time.AfterFunc(d, q.expire)
-	} else {
-		q.tail.Reset(d)
-	}
-}
-
-// expire is the end of a delay.
-func (q *Queue) expire() {
-	q.txMu.Lock()
-	defer q.txMu.Unlock()
-	q.planned = false
-	if q.pending > 0 && q.conn.err.Load() == nil {
-		if left, err := q.flush(); left > 0 && err == nil {
-			q.later(time.Millisecond)
-		}
-	}
 }
