@@ -302,7 +302,7 @@ func onceEach(got <-chan string, n int) string {
 
 // sizeRows: every byte arrives, whatever the length.
 func sizeRows() []row {
-	small := testnet.Config{MTU: 576}
+	small, large := testnet.Config{MTU: 576}, testnet.Config{MTU: 3500}
 	return []row{
 		{name: "received: 0 to 1472 bytes", ways: fastRx, want: "whole", run: func(r *rig) string {
 			s, peer := r.both()
@@ -329,6 +329,15 @@ func sizeRows() []row {
 			s, peer := r.both()
 			r.warm(s, peer)
 			return r.sizes(s, peer, []int{0, 1, 547, 548, 549, 550, 1472})
+		}},
+		{name: "received: across an MTU of 3500", net: large, ways: fastRx | kernelRx, want: "whole", run: func(r *rig) string {
+			s, peer := r.both()
+			return r.sizes(peer, s, []int{0, 1472, 3471, 3472, 3473, 8972})
+		}},
+		{name: "sent: across an MTU of 3500", net: large, ways: fastTx | kernelTx, want: "whole", run: func(r *rig) string {
+			s, peer := r.both()
+			r.warm(s, peer)
+			return r.sizes(s, peer, []int{0, 1472, 3471, 3472, 3473, 8972})
 		}},
 		{name: "fragments keep their place between others", ways: fastTx | kernelTx, want: "10 10 3000 10 10 3000 10 10 3000 10 10 3000", run: func(r *rig) string {
 			s, peer := r.both()

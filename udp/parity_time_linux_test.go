@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -125,6 +126,15 @@ func deadlineRows() []row {
 			s.SetWriteDeadline(never)
 			return r.told(err) + ", " + r.told(write(s, r.them(), "two"))
 		}},
+		{name: "write blocked, deadline passes", ways: kernelTx, want: "write udp us>10.9.0.77:9 deadline timeout, blocked true", run: func(r *rig) string {
+			return r.full(func(s socket) { s.SetWriteDeadline(time.Now().Add(distance)) })
+		}},
+		{name: "write blocked, deadline set to the past", ways: kernelTx, want: "write udp us>10.9.0.77:9 deadline timeout, blocked true", run: func(r *rig) string {
+			return r.full(func(s socket) { time.Sleep(distance); s.SetWriteDeadline(longAgo) })
+		}},
+		{name: "write blocked, Close", ways: kernelTx, want: "write udp us>10.9.0.77:9 closed, blocked true", run: func(r *rig) string {
+			return r.full(func(s socket) { time.Sleep(distance); s.Close() })
+		}},
 		{name: "a write deadline is not a read's", want: `"data" from them`, run: func(r *rig) string {
 			s, peer := r.both()
 			s.SetWriteDeadline(longAgo)
@@ -188,6 +198,32 @@ func (r *rig) blocked(s socket, f func()) string {
 	select {
 	case err := <-ended:
 		return r.told(err)
+	case <-time.After(patience):
+		return "still blocked"
+	}
+}
+
+// full writes to a neighbour that does not answer, whose datagrams fill a small send
+// buffer, and says how that ends when f is called.
+func (r *rig) full(f func(s socket)) string {
+	r.Helper()
+	s := r.listen(r.us())
+	s.SetWriteBuffer(1) // the least that the kernel takes
+	ended := make(chan error, 1)
+	var written atomic.Int32
+	go func() {
+		for {
+			if err := write(s, netip.MustParseAddrPort("10.9.0.77:9"), "hello"); err != nil {
+				ended <- err
+				return
+			}
+			written.Add(1)
+		}
+	}()
+	f(s)
+	select {
+	case err := <-ended:
+		return fmt.Sprintf("%s, blocked %t", r.told(err), written.Load() < 100)
 	case <-time.After(patience):
 		return "still blocked"
 	}
