@@ -53,6 +53,10 @@ func main() {
 	}
 }
 
+// socketBuffer is what may wait in the kernel lane. The default holds a dozen datagrams
+// of several fragments: less than comes while a busy machine lets us wait.
+const socketBuffer = 4 << 20
+
 // config makes the flags what package udp wants.
 func config(name string, port uint, interval time.Duration) (udp.Config, error) {
 	if port == 0 || port > 65535 {
@@ -61,7 +65,10 @@ func config(name string, port uint, interval time.Duration) (udp.Config, error) 
 	if interval < 0 {
 		return udp.Config{}, fmt.Errorf("sink: -interval %v: must not be negative", interval)
 	}
-	return udp.Config{Interface: name, Local: netip.AddrPortFrom(netip.Addr{}, uint16(port))}, nil
+	return udp.Config{
+		Interface: name, Local: netip.AddrPortFrom(netip.Addr{}, uint16(port)),
+		ReceiveBuffer: socketBuffer,
+	}, nil
 }
 
 // sink receives on all queues of the interface until ctx ends.
