@@ -59,19 +59,28 @@ func TestMachine(t *testing.T) {
 	}
 }
 
+// TestProcess works until the process is charged for some of it. Others may run
+// meanwhile, so that the time it takes says nothing; but one goroutine cannot
+// have used more than that.
 func TestProcess(t *testing.T) {
+	const work = 20 * time.Millisecond
 	u0, s0, err := Process()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for begun := time.Now(); time.Since(begun) < 50*time.Millisecond; {
-	}
-	u1, s1, err := Process()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if used := u1 + s1 - u0 - s0; used < 5*time.Millisecond {
-		t.Errorf("50 ms of spinning used %v", used)
+	begun := time.Now()
+	for used := time.Duration(0); used < work; {
+		u, s, err := Process()
+		if err != nil {
+			t.Fatal(err)
+		}
+		used = u + s - u0 - s0
+		if time.Since(begun) > 30*time.Second {
+			t.Fatalf("after 30 s of work %v are charged", used)
+		}
+		if most := time.Since(begun)*time.Duration(runtime.NumCPU()) + work; used > most {
+			t.Fatalf("%v are charged after %v", used, time.Since(begun))
+		}
 	}
 }
 
