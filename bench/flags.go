@@ -37,13 +37,17 @@ type options struct {
 	args []string
 }
 
-// parseFlags reads the command line. Usage goes to w if it is asked for; the
+// allPaths stands for every path in -paths.
+const allPaths = "all"
+
+// parseFlags reads the command line. Of the known paths the usual ones run if
+// none are named. Usage goes to w if it is asked for; the
 // error then is flag.ErrHelp.
-func parseFlags(args, known []string, w io.Writer) (options, error) {
+func parseFlags(args, known, usual []string, w io.Writer) (options, error) {
 	o := options{args: args}
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	paths := fs.String("paths", strings.Join(known, ","), "paths to compare, separated by commas")
+	paths := fs.String("paths", strings.Join(usual, ","), "paths to compare, separated by commas, or all: "+strings.Join(known, ", "))
 	sizes := fs.String("sizes", "64,1472", "UDP payload sizes in bytes, separated by commas")
 	fs.DurationVar(&o.plan.Duration, "duration", time.Second, "length of one run, without the warm-up before it")
 	fs.IntVar(&o.plan.Runs, "runs", 3, "runs of each path at each size; the table shows the median")
@@ -99,6 +103,9 @@ func within(name string, v, least, most int) error {
 
 // parsePaths splits a list of paths and checks that there are such.
 func parsePaths(list string, known []string) ([]string, error) {
+	if list == allPaths {
+		return known, nil
+	}
 	names := strings.Split(list, ",")
 	for i, n := range names {
 		if !slices.Contains(known, n) {

@@ -12,15 +12,18 @@ import (
 	"time"
 )
 
-var known = []string{"socket", "mmsg", "xdp"}
+var (
+	known = []string{"socket", "mmsg", "xdp-raw", "xdp"}
+	usual = []string{"socket", "mmsg", "xdp"}
+)
 
 func TestFlagDefaults(t *testing.T) {
-	o, err := parseFlags(nil, known, nil)
+	o, err := parseFlags(nil, known, usual, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := o.plan
-	if !slices.Equal(p.Paths, known) || !slices.Equal(p.Sizes, []int{64, 1472}) || p.Duration != time.Second ||
+	if !slices.Equal(p.Paths, usual) || !slices.Equal(p.Sizes, []int{64, 1472}) || p.Duration != time.Second ||
 		p.Runs != 3 || p.MTU != 1500 || p.Batch != 64 || o.json != "" || p.Warmup <= 0 || p.Patience <= 0 {
 		t.Errorf("%+v", o)
 	}
@@ -32,7 +35,7 @@ func TestFlagDefaults(t *testing.T) {
 }
 
 func TestFlags(t *testing.T) {
-	o, err := parseFlags(strings.Fields("-paths xdp,mmsg -sizes 18,8972 -duration 2s -runs 5 -mtu 9000 -batch 32 -json r.json"), known, nil)
+	o, err := parseFlags(strings.Fields("-paths xdp,mmsg -sizes 18,8972 -duration 2s -runs 5 -mtu 9000 -batch 32 -json r.json"), known, usual, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,9 +46,16 @@ func TestFlags(t *testing.T) {
 	}
 }
 
+func TestFlagAllPaths(t *testing.T) {
+	o, err := parseFlags([]string{"-paths", "all"}, known, usual, nil)
+	if err != nil || !slices.Equal(o.plan.Paths, known) {
+		t.Errorf("%v, %v", o.plan.Paths, err)
+	}
+}
+
 func TestFlagErrors(t *testing.T) {
 	tests := []struct{ args, want string }{
-		{"-paths carrier-pigeon", `no path "carrier-pigeon", there are socket, mmsg, xdp`},
+		{"-paths carrier-pigeon", `no path "carrier-pigeon", there are socket, mmsg, xdp-raw, xdp`},
 		{"-paths=", `no path ""`},
 		{"-paths xdp,", `no path ""`},
 		{"-paths xdp,mmsg,xdp", "xdp stands there twice"},
@@ -70,7 +80,7 @@ func TestFlagErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.args, func(t *testing.T) {
-			_, err := parseFlags(strings.Fields(tt.args), known, nil)
+			_, err := parseFlags(strings.Fields(tt.args), known, usual, nil)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want %q in it", err, tt.want)
 			}
@@ -80,7 +90,7 @@ func TestFlagErrors(t *testing.T) {
 
 func TestFlagHelp(t *testing.T) {
 	var b bytes.Buffer
-	if _, err := parseFlags([]string{"-h"}, known, &b); !errors.Is(err, flag.ErrHelp) {
+	if _, err := parseFlags([]string{"-h"}, known, usual, &b); !errors.Is(err, flag.ErrHelp) {
 		t.Errorf("error %v", err)
 	}
 	for _, name := range []string{"-paths", "-sizes", "-duration", "-runs", "-mtu", "-batch", "-json"} {

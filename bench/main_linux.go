@@ -37,7 +37,7 @@ func main() {
 
 // run is the program without its process: arguments in, exit status out.
 func run(args []string, stdout, stderr io.Writer) int {
-	opts, err := parseFlags(args, path.Names(), stderr)
+	opts, err := parseFlags(args, path.Names(), path.Usual(), stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return exitOK
 	}

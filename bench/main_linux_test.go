@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -44,7 +45,7 @@ func TestEndToEnd(t *testing.T) {
 	testnet.Require(t)
 	file := filepath.Join(t.TempDir(), "out.json")
 	var stdout, stderr bytes.Buffer
-	if status := run([]string{"-duration", "200ms", "-runs", "1", "-json", file}, &stdout, &stderr); status != exitOK {
+	if status := run([]string{"-paths", "all", "-duration", "200ms", "-runs", "1", "-json", file}, &stdout, &stderr); status != exitOK {
 		t.Fatalf("exit status %d: %s", status, stderr.String())
 	}
 	t.Log("\n" + stdout.String())
@@ -190,6 +191,14 @@ func TestUser(t *testing.T) {
 	}
 	if strings.Count(got, "\n") != 1 || !strings.Contains(got, "CAP_NET_ADMIN") || !strings.Contains(got, "sudo") {
 		t.Errorf("standard error %q: must be one line that says what is missing and how to get it", got)
+	}
+}
+
+// TestUsualPaths are those of the table in the bench's description, no more: all
+// of them must fit into a minute.
+func TestUsualPaths(t *testing.T) {
+	if got, want := path.Usual(), []string{"socket", "mmsg", "gso", "asavie", "xdp"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 

@@ -22,6 +22,17 @@ func Find(name string) (Path, error) {
 	return Path{}, fmt.Errorf("no path %q: there are %s", name, strings.Join(Names(), ", "))
 }
 
+// Usual returns the names of the paths that run unless others are asked for.
+func Usual() []string {
+	var names []string
+	for _, p := range All() {
+		if !p.Extra {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
 // Names returns the names of all paths, in the order of the table.
 func Names() []string {
 	var names []string

@@ -27,7 +27,8 @@ type conn interface {
 // changed.
 func packetConnPath() Path {
 	return Path{
-		Name: "xdp-packetconn",
+		Name:  "xdp-packetconn",
+		Extra: true,
 		Sender: func(cfg Config) (Sender, error) {
 			e, err := openEndpoint(cfg)
 			if err != nil {
@@ -53,7 +54,8 @@ func packetConnPath() Path {
 // udpConnPath is package net's UDPConn.
 func udpConnPath() Path {
 	return Path{
-		Name: "udpconn",
+		Name:  "udpconn",
+		Extra: true,
 		Sender: func(cfg Config) (Sender, error) {
 			e, err := openUDPConn(cfg)
 			if err != nil {

@@ -18,6 +18,7 @@ import (
 // A Path is one way of carrying datagrams.
 type Path struct {
 	Name     string
+	Extra    bool // runs only when it is asked for, so that a plain bench takes a minute at most
 	Sender   func(Config) (Sender, error)
 	Receiver func(Config) (Receiver, error)
 }

@@ -19,7 +19,8 @@ import (
 // costs is seen beside it.
 func xdpPath() Path {
 	return Path{
-		Name: "xdp-raw",
+		Name:  "xdp-raw",
+		Extra: true,
 		Sender: func(cfg Config) (Sender, error) {
 			return openXDPSender(cfg)
 		},
