@@ -17,7 +17,7 @@ import (
 
 	"github.com/xdpath/xdpath/internal/packet"
 	"github.com/xdpath/xdpath/internal/testnet"
-	"github.com/xdpath/xdpath/xsk"
+	"github.com/xdpath/xdpath/udp"
 )
 
 // asProgram makes the test binary be the example: a test runs it as a process of
@@ -197,13 +197,14 @@ func TestHelloRefuses(t *testing.T) {
 	for _, c := range []struct{ name, port, want string }{
 		{"lo", "70000", "invalid port"},
 		{"lo", "", "no port"},
+		{"much-too-long-a-name", "5000", "much-too-long-a-name"},
 	} {
-		if err := hello(c.name, 0, c.port); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := hello(c.name, c.port); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("interface %q, port %q: %v; want %q in it", c.name, c.port, err, c.want)
 		}
 	}
 	testnet.Require(t)
-	if err := hello("none", 0, "5000"); !errors.Is(err, xsk.ErrNoInterface) {
+	if err := hello("none", "5000"); !errors.Is(err, udp.ErrNoInterface) {
 		t.Errorf("no such interface: %v", err)
 	}
 }
