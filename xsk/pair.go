@@ -172,21 +172,19 @@ func (p *pair) leave(fd int) (last bool, err error) {
 // was made through: closed but for that, it would stay in the queue map and take
 // packets that nobody reads.
 func (p *pair) move(fd int) error {
-	m, err := p.remap(fd)
+	p.fillMu.Lock()
+	defer p.fillMu.Unlock()
+	p.doneMu.Lock()
+	defer p.doneMu.Unlock()
+	m, err := p.remap(fd) // under the locks: it goes on from where the indexes stand
 	if errors.Is(err, syscall.EBUSY) {
 		return nil // before Linux 6.4 a bound socket maps nothing; see Config.Share
 	}
 	if err != nil {
 		return err
 	}
-	p.fillMu.Lock()
-	p.fill = m.fill
-	p.fillMu.Unlock()
-	p.doneMu.Lock()
-	p.done = m.done
-	p.doneMu.Unlock()
 	unmap := p.unmap
-	p.mapped, p.unmap = fd, m.unmap
+	p.fill, p.done, p.mapped, p.unmap = m.fill, m.done, fd, m.unmap
 	return unmap()
 }
 
