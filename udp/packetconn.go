@@ -15,8 +15,18 @@ import (
 // empty datagrams. It has no SyscallConn: options of a socket would not reach the
 // fast lane.
 //
-// An IPv4 peer's address comes out as IPv4 always, also if the Conn is bound to an
-// unspecified IPv6 address.
+// What differs from a net.UDPConn on purpose, as TestParity shows with its reasons:
+//
+//   - An IPv4 peer's address comes out as IPv4 always, never in IPv6 form, and
+//     0.0.0.0 as Config.Local means IPv4 alone.
+//   - Broadcasting must be asked for, with Config.Broadcast.
+//   - Control messages are refused; a zone that names no interface, and a buffer of
+//     less than nothing, are errors.
+//   - A group needs no route, and is heard also if the Conn is bound to one address.
+//   - This host does not hear what the fast lane sends to groups and to all, and
+//     whom a connected Conn does not hear gets no answer.
+//   - A checksum that a sender left to a virtual device is no wrong one.
+//   - A second Conn on the interface finds its queues in use.
 //
 // Any number of goroutines may use it.
 type PacketConn struct {
