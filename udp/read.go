@@ -86,7 +86,7 @@ func (p *PacketConn) read(b []byte) (n int, src netip.AddrPort, short bool, err 
 		if ok {
 			return n, src, short, nil
 		}
-		if err := in.wait.Wait(context.Background(), p); err != nil {
+		if err := in.wait.Wait(context.Background(), (*packetSource)(p)); err != nil {
 			return 0, src, false, opError("read", p.c, p.c.ended(err))
 		}
 	}
@@ -117,21 +117,22 @@ func (p *PacketConn) take(b []byte) (n int, src netip.AddrPort, short, ok bool, 
 	return n, src, short, true, err
 }
 
-// Ready, Poke and Descriptors make a PacketConn a wait.Source: what others have
-// fetched counts.
+// packetSource is a PacketConn as what a wait is for, a wait.Source: what others
+// have fetched counts.
+type packetSource PacketConn
 
-func (p *PacketConn) Ready() bool { return p.c.in.Ready() || p.fetched() }
+func (p *packetSource) Ready() bool { return p.c.in.Ready() || p.fetched() }
 
-func (p *PacketConn) Poke() { p.c.in.Poke() }
+func (p *packetSource) Poke() { p.c.in.Poke() }
 
-func (p *PacketConn) Descriptors(fds []int) []int {
+func (p *packetSource) Descriptors(fds []int) []int {
 	if p.fetched() {
 		return nil
 	}
 	return p.c.in.Descriptors(fds)
 }
 
-func (p *PacketConn) fetched() bool {
+func (p *packetSource) fetched() bool {
 	p.rxMu.Lock()
 	defer p.rxMu.Unlock()
 	return p.next < p.have
