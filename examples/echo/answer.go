@@ -83,6 +83,10 @@ func (a *answerer) send(answers []udp.Outgoing) error {
 // such as a link that is down; what ends the Conn, the next receive call tells.
 func (a *answerer) failed(n int, err error) {
 	a.unsent.Add(uint64(n))
+	var one *udp.SendError // of those that err may consist of
+	if errors.As(err, &one) {
+		err = one
+	}
 	if err != nil {
 		a.reason.Store(&err)
 	}

@@ -11,10 +11,12 @@ const (
 	// period is the time between two batches. Timers are no more precise, and a
 	// thousand wake-ups a second are cheap.
 	period = time.Millisecond
-	// catchUp is by how much a batch may exceed what a period has, to make up for
-	// a wake-up that came late. It is limited for the receiver's sake: a socket's
-	// default buffer holds some 90 datagrams of 1470 bytes.
+	// catchUp is by how many times a batch may exceed what a period has, to make up
+	// for a wake-up that came late, and always is what a batch may be at any rate.
+	// There is a limit for the receiver's sake: a socket's default buffer holds some
+	// 90 datagrams of 1470 bytes.
 	catchUp = 4
+	always  = 32
 	// most bounds a batch whatever the rate.
 	most = 1 << 14
 )
@@ -29,7 +31,7 @@ type pacer struct {
 }
 
 func newPacer(gap float64) *pacer {
-	return &pacer{gap: gap, most: 1 + int(min(catchUp*float64(period)/gap, most))}
+	return &pacer{gap: gap, most: int(min(max(catchUp*float64(period)/gap, always), most))}
 }
 
 // due is how many to send now, at a time since the beginning.

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -133,6 +134,10 @@ func (s *source) handOver(ctx context.Context, out []udp.Outgoing) error {
 		if err != nil {
 			s.refused += int64(n - left)
 			s.reason = err
+			var one *udp.SendError // of those that err may consist of
+			if errors.As(err, &one) {
+				s.reason = one
+			}
 		}
 		if err := s.q.Abort(out[:n]); err != nil {
 			return err

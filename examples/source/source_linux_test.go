@@ -113,10 +113,18 @@ func TestIperfReceives(t *testing.T) {
 	}
 }
 
-// Source and sink agree, and lose nothing.
+// With examples/sink at the other end.
 func TestSink(t *testing.T) {
-	pair := testnet.TestPair(t, testnet.Config{Queues: 2, IPv6: true})
+	testnet.Require(t)
 	sink := program.Build(t, "../sink")
+	t.Run("agrees", func(t *testing.T) { agrees(t, sink) })
+	t.Run("interrupted", func(t *testing.T) { interrupted(t, sink) })
+	t.Run("link", func(t *testing.T) { linkGoes(t, sink) })
+}
+
+// Source and sink agree, and lose nothing.
+func agrees(t *testing.T, sink string) {
+	pair := testnet.TestPair(t, testnet.Config{Queues: 2, IPv6: true})
 	for _, c := range []struct {
 		to   netip.Addr
 		args string
@@ -146,9 +154,8 @@ func TestSink(t *testing.T) {
 }
 
 // Ctrl-C ends the sending early, and the receiver's report still comes.
-func TestInterrupted(t *testing.T) {
+func interrupted(t *testing.T, sink string) {
 	pair := testnet.TestPair(t, testnet.Config{})
-	sink := program.Build(t, "../sink")
 	program.Other(t, pair.B.NS.Start, sink, "-i", pair.B.Name).Line("listening")
 	ours := start(t, pair.A, pair.B.IP4, "-b 10m -t 1h")
 	ours.Line("sec", "Bytes") // of the first second
@@ -217,5 +224,36 @@ func TestSourceRefuses(t *testing.T) {
 	}
 	if _, err := inside(testnet.End{NS: pair.A.NS, Name: "none"}, good); !errors.Is(err, udp.ErrNoInterface) {
 		t.Errorf("no such interface: %v", err)
+	}
+}
+
+// A link that is down for a while costs datagrams and not the test; an interface that is gone ends it.
+func linkGoes(t *testing.T, sink string) {
+	pair := testnet.TestPair(t, testnet.Config{})
+	theirs := program.Other(t, pair.B.NS.Start, sink, "-i", pair.B.Name)
+	theirs.Line("listening")
+	ours := start(t, pair.A, pair.B.IP4, "-b 10m -t 3s")
+	ours.Line("sec", "Bytes")
+	if err := pair.A.SetUp(false); err != nil {
+		t.Fatal(err)
+	}
+	theirs.Line("0.00 bits/sec")
+	if err := errors.Join(pair.A.SetUp(true), pair.A.WaitUp()); err != nil {
+		t.Fatal(err)
+	}
+	out, err := ours.Wait()
+	if err != nil || !strings.Contains(out, "Server Report:") || !strings.Contains(out, "datagrams could not be sent, the latest: udp: send datagram") {
+		t.Errorf("after the link was down: %v:\n%s", err, out)
+	}
+	ours = start(t, pair.A, pair.B.IP4, "-b 10m -t 1h")
+	ours.Line("sec", "Bytes")
+	if err := pair.A.Delete(); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := ours.Wait(); err == nil || !strings.Contains(out, "no such interface") {
+		t.Errorf("after its interface was deleted: %v:\n%s", err, out)
+	}
+	if out, err := theirs.Wait(); err == nil || !strings.Contains(out, "no such interface") {
+		t.Errorf("sink, after its interface was deleted: %v:\n%s", err, out)
 	}
 }
