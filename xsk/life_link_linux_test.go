@@ -150,7 +150,7 @@ func TestLifeGoneSending(t *testing.T) {
 				packet := datagram(&tp, 1, 200)
 				end := make(chan error)
 				sent := make(chan struct{})
-				go func() { end <- sendForever(s, packet, sent) }()
+				go func() { end <- sendForever(s, packet, 0, sent) }()
 				<-sent
 				target := &pair.B
 				if which == "other end" {
@@ -175,8 +175,9 @@ func TestLifeGoneSending(t *testing.T) {
 }
 
 // sendForever sends a packet over and over until an error that is neither a loss
-// nor a link that is down. It closes sent after some packets.
-func sendForever(s *Socket, packet []byte, sent chan struct{}) error {
+// nor a link that is down, in batches with a pause after each. It closes sent
+// after some.
+func sendForever(s *Socket, packet []byte, pause time.Duration, sent chan struct{}) error {
 	frames := make([]umem.Frame, 32)
 	ctx, cancel := context.WithTimeout(context.Background(), childWait)
 	defer cancel()
@@ -202,6 +203,7 @@ func sendForever(s *Socket, packet []byte, sent chan struct{}) error {
 		if round == 10 {
 			close(sent)
 		}
+		time.Sleep(pause)
 	}
 }
 

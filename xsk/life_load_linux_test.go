@@ -93,7 +93,7 @@ func TestLifeCloseInFlood(t *testing.T) {
 			tx := openIn(t, pair.A.NS, Config{Interface: pair.A.Name, Direction: TransmitOnly})
 			tp := template(t, pair.A, pair.B)
 			sent, stop := make(chan struct{}), make(chan error)
-			go func() { stop <- sendForever(tx, datagram(&tp, 1, 64), sent) }()
+			go func() { stop <- sendForever(tx, datagram(&tp, 1, 64), floodPause, sent) }()
 			<-sent
 			others := listenKernel(t, pair)
 
@@ -105,7 +105,7 @@ func TestLifeCloseInFlood(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				s, err := tryIn(pair.B.NS, Config{Interface: pair.B.Name, RxSize: 256, TxSize: 32})
+				s, err := tryIn(pair.B.NS, Config{Interface: pair.B.Name, RxSize: 256, TxSize: 32, BusyWait: childWait})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -142,6 +142,10 @@ func TestLifeCloseInFlood(t *testing.T) {
 		})
 	}
 }
+
+// floodPause leaves the kernel some time for what it does in the background: it
+// gives up queues and RCU grace periods end there.
+const floodPause = 100 * time.Microsecond
 
 // exchanger passes datagrams through two ordinary sockets.
 type exchanger struct{ from, to *net.UDPConn }

@@ -27,7 +27,7 @@ func TestLifeCloseWhileLosing(t *testing.T) {
 	}
 	tp := template(t, pair.B, pair.A)
 	sent, end := make(chan struct{}), make(chan error)
-	go func() { end <- sendForever(s, datagram(&tp, 1, 64), sent) }()
+	go func() { end <- sendForever(s, datagram(&tp, 1, 64), 0, sent) }()
 	<-sent
 	start := time.Now()
 	if err := s.Close(); err != nil && !errors.Is(err, umem.ErrFramesOut) {
@@ -118,7 +118,7 @@ func TestLifeShareQueueTraffic(t *testing.T) {
 			t.Fatal(err)
 		}
 		sent, end := make(chan struct{}), make(chan error)
-		go func() { end <- sendForever(left, datagram(&tp, 1, 64), sent) }()
+		go func() { end <- sendForever(left, datagram(&tp, 1, 64), 0, sent) }()
 		<-sent
 		closed := make(chan error)
 		go func() { closed <- first.Close() }()
