@@ -61,8 +61,13 @@ type child struct {
 	buf *bufio.Reader
 }
 
-// childWait bounds the wait for a child's next line.
+// childWait bounds the wait for a child's next line, and for what else cannot
+// take that long.
 const childWait = 20 * time.Second
+
+// childLife bounds the life of a child that checks things itself: opening and
+// closing a thousand sockets takes its time on a busy machine.
+const childLife = time.Minute
 
 // startChild starts a child in a namespace. It is ended with the test.
 func startChild(t testing.TB, ns *testnet.NS, as user, part string, args ...string) *child {
@@ -123,7 +128,7 @@ func (c *child) tell(line string) {
 // passes waits for the end of a child that checks things itself.
 func (c *child) passes() {
 	c.t.Helper()
-	c.out.SetReadDeadline(time.Now().Add(childWait))
+	c.out.SetReadDeadline(time.Now().Add(childLife))
 	text, err := io.ReadAll(c.buf)
 	if err != nil {
 		c.kill()

@@ -101,7 +101,7 @@ func TestLifeStopped(t *testing.T) {
 	if got.Missing == 0 || got.Backward != 0 {
 		t.Errorf("%+v", got)
 	}
-	if late := time.Duration(got.Resumed - resumed); late < 0 || late > 500*time.Millisecond {
+	if late := time.Duration(got.Resumed - resumed); late < 0 || late > stall {
 		t.Errorf("resumed after %v", late)
 	}
 }
