@@ -37,10 +37,8 @@ func (q *Queue) coalesce() error {
 	}
 	co := q.conn.cfg.Coalesce
 	if co.Delay == 0 || co.Frames > 0 && q.pending >= co.Frames {
-		left, err := q.flush()
-		if left > 0 && err == nil {
-			q.later(time.Millisecond)
-		}
+		_, err := q.flush()
+		q.retry(err)
 		return err
 	}
 	q.later(co.Delay)
@@ -66,8 +64,20 @@ func (q *Queue) expire() {
 	defer q.txMu.Unlock()
 	q.planned = false
 	if q.pending > 0 && q.conn.err.Load() == nil {
-		if left, err := q.flush(); left > 0 && err == nil {
-			q.later(time.Millisecond)
-		}
+		_, err := q.flush()
+		q.retry(err)
+	}
+}
+
+// retry plans another flush for what one has left in the ring: soon, or, if the
+// device refused, when it may have recovered. The lock is held.
+func (q *Queue) retry(err error) {
+	const soon, recovered = time.Millisecond, 100 * time.Millisecond
+	switch {
+	case q.pending == 0 || q.closed:
+	case err == nil:
+		q.later(soon)
+	default:
+		q.later(recovered)
 	}
 }

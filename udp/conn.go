@@ -27,6 +27,7 @@ type Conn struct {
 	cfg        Config
 	local      netip.AddrPort // as bound, with the port that was obtained
 	remote     netip.AddrPort // invalid: not connected
+	peer       netip.AddrPort // remote as a frame has it, without a zone
 	info       Info
 	virtual    bool // the interface has no device that finishes checksums
 	offload    bool // checksums are left to the device
@@ -211,6 +212,7 @@ func (q *Queue) close() error {
 	if q.tail != nil {
 		q.tail.Stop()
 	}
+	q.closed = true
 	q.sock.Release(q.spare)
 	q.spare = nil
 	q.txMu.Unlock()

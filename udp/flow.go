@@ -26,8 +26,9 @@ type Flow struct {
 	queue uint32 // which queue a PacketConn sends it by: one flow keeps its order
 
 	state atomic.Pointer[flowState]
-	mu    sync.Mutex  // held while the tables are asked
-	slow  atomic.Bool // a datagram took the kernel lane and may still be on its way
+	mu    sync.Mutex   // held while the tables are asked
+	kept  route.Hop    // the next hop that the table keeps fresh for us; mu guards it
+	slow  atomic.Int64 // when a datagram took the kernel lane that may still be on its way, after epoch
 }
 
 // flowState is what the tables said at one moment.
@@ -46,11 +47,7 @@ func (f *Flow) Dst() netip.AddrPort { return f.dst }
 // Flow returns a flow to dst. It exists even if dst cannot be reached now: sends
 // tell, and it follows when that changes.
 func (c *Conn) Flow(dst netip.AddrPort) *Flow {
-	return c.flowFrom(netip.AddrPortFrom(dst.Addr().Unmap(), dst.Port()), netip.Addr{})
-}
-
-func (c *Conn) flowFrom(dst netip.AddrPort, src netip.Addr) *Flow {
-	return &Flow{conn: c, dst: dst, src: src}
+	return &Flow{conn: c, dst: netip.AddrPortFrom(dst.Addr().Unmap(), dst.Port())}
 }
 
 // current returns the flow's state, asked anew if the tables have changed.
@@ -92,14 +89,29 @@ func (f *Flow) resolve() *flowState {
 		// the first datagram by its lane does.
 		_ = c.table.Solicit(st.hop)
 	}
-	if old := f.state.Load(); st.kind == route.Unicast && (old == nil || old.kind != route.Unicast || old.hop != st.hop) {
-		c.table.Keep(st.hop)
-		if old != nil && old.kind == route.Unicast {
-			c.table.Forget(old.hop)
-		}
-	}
+	f.keepFresh(st)
 	f.state.Store(st)
 	return st
+}
+
+// keepFresh has the table keep the next hop in use fresh, and no other. f.mu is
+// held.
+func (f *Flow) keepFresh(st *flowState) {
+	var hop route.Hop
+	if st.kind == route.Unicast && st.err == nil {
+		hop = st.hop
+	}
+	if hop == f.kept {
+		return
+	}
+	if f.kept != (route.Hop{}) {
+		f.conn.table.Forget(f.kept)
+	}
+	f.kept = hop
+	if hop != (route.Hop{}) {
+		// Without the right to do so, traffic by the kernel lane does it.
+		_ = f.conn.table.Keep(hop)
+	}
 }
 
 // prepare makes the headers.
@@ -172,58 +184,68 @@ func (f *Flow) String() string {
 	return fmt.Sprintf("flow to %v: %v via %v", f.dst, st.kind, st.hop.Addr)
 }
 
-// flows remembers flows by destination, for senders that give addresses.
+// flowKey tells flows apart: by destination, and by source if it is not the Conn's.
+type flowKey struct {
+	dst netip.AddrPort
+	src netip.Addr
+}
+
+// flows remembers flows, for senders that give addresses.
 type flows struct {
 	last atomic.Pointer[Flow] // most programs talk to one peer for a while
 	mu   sync.RWMutex
-	m    map[netip.AddrPort]*Flow
+	m    map[flowKey]*Flow
 }
 
-// to returns the flow to dst, the same one each time.
-func (c *Conn) to(dst netip.AddrPort) *Flow {
-	if f := c.known.last.Load(); f != nil && f.dst == dst {
+// to returns the flow to dst, the same one each time. src is invalid for the
+// Conn's own address or the route's.
+func (c *Conn) to(dst netip.AddrPort, src netip.Addr) *Flow {
+	if f := c.known.last.Load(); f != nil && f.dst == dst && f.src == src {
 		return f
 	}
 	k := &c.known
+	key := flowKey{dst, src}
 	k.mu.RLock()
-	f := k.m[dst]
+	f := k.m[key]
 	k.mu.RUnlock()
 	if f == nil {
-		f = c.remember(dst)
+		f = c.remember(key)
 	}
 	k.last.Store(f)
 	return f
 }
 
-func (c *Conn) remember(dst netip.AddrPort) *Flow {
+func (c *Conn) remember(key flowKey) *Flow {
 	k := &c.known
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if f := k.m[dst]; f != nil {
+	if f := k.m[key]; f != nil {
 		return f
 	}
 	if k.m == nil {
-		k.m = map[netip.AddrPort]*Flow{}
+		k.m = map[flowKey]*Flow{}
 	}
 	for old, f := range k.m { // any one makes room
 		if len(k.m) < maxFlows {
 			break
 		}
+		k.last.CompareAndSwap(f, nil)
 		f.drop()
 		delete(k.m, old)
 	}
-	f := c.Flow(dst)
-	f.queue = uint32(len(k.m))
-	k.m[f.dst] = f
-	if f.dst != dst {
-		k.m[dst] = f
-	}
+	f := c.Flow(key.dst)
+	f.src, f.queue = key.src, uint32(len(k.m))
+	k.m[key] = f
 	return f
 }
 
 // drop lets the table forget the flow's next hop.
 func (f *Flow) drop() {
-	if st := f.state.Swap(nil); st != nil && st.kind == route.Unicast && f.conn.table != nil {
-		f.conn.table.Forget(st.hop)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.state.Store(nil)
+	if f.kept != (route.Hop{}) {
+		f.conn.table.Forget(f.kept)
+		f.kept = route.Hop{}
 	}
 }

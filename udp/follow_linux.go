@@ -56,7 +56,7 @@ func (c *Conn) apply(ev nic.Event) (lost bool) {
 			err = c.prog.SetMAC(link.MAC)
 		}
 	case nic.AddrChanged:
-		err = c.filter(&link)
+		err = c.filter()
 	case nic.ProgramChanged:
 		if c.prog != nil {
 			on, e := c.prog.Attached()
@@ -70,14 +70,14 @@ func (c *Conn) apply(ev nic.Event) (lost bool) {
 
 // filter makes the program's filters those of the interface's addresses and of the
 // groups that were joined.
-func (c *Conn) filter(link *nic.Link) error {
+func (c *Conn) filter() error {
 	if c.prog == nil {
 		return nil
 	}
 	c.groups.mu.Lock()
 	defer c.groups.mu.Unlock()
 	want := map[netip.Addr]bool{}
-	for _, a := range c.addresses(link) {
+	for _, a := range c.addresses(c.link.Load()) {
 		want[a] = true
 	}
 	for g := range c.groups.joined {

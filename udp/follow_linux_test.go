@@ -24,7 +24,7 @@ func arrives(t *testing.T, l *link, p *PacketConn, peer *net.UDPConn, dst netip.
 	for i, row := 0, 0; row < 3; i++ {
 		if time.Since(start) > 5*time.Second {
 			st, _ := l.c.Stats()
-			t.Fatalf("nothing arrives: %v, %v", l.c.to(dst), st)
+			t.Fatalf("nothing arrives: %v, %v", l.c.to(dst, netip.Addr{}), st)
 		}
 		before := l.c.stats.fastTx.Load()
 		msg := fmt.Sprint("number ", i, " at ", time.Now().UnixNano())

@@ -34,7 +34,7 @@ func (c *Conn) JoinGroup(group netip.Addr) error {
 	}
 	c.groups.joined[group] = true
 	c.groups.mu.Unlock()
-	return c.filter(link)
+	return c.filter()
 }
 
 // LeaveGroup undoes JoinGroup.
@@ -44,7 +44,7 @@ func (c *Conn) LeaveGroup(group netip.Addr) error {
 	c.groups.mu.Lock()
 	delete(c.groups.joined, group)
 	c.groups.mu.Unlock()
-	if err := c.filter(link); err != nil {
+	if err := c.filter(); err != nil {
 		return err
 	}
 	if err := c.lane.LeaveGroup(group, link.Index); err != nil {

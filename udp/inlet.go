@@ -5,6 +5,7 @@ package udp
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/xdpath/xdpath/internal/lane"
@@ -16,6 +17,8 @@ import (
 type inlet struct {
 	conn   *Conn
 	queues []*Queue
+	turn   atomic.Uint32 // which queue is looked at first
+	passed atomic.Bool   // the lane was due and there was no room for it
 	wait   wait.Waiter
 }
 
@@ -29,37 +32,57 @@ func (in *inlet) setup(c *Conn, queues ...*Queue) {
 	in.wait.Pacer = wait.Pacer{MaxSpin: c.spin(), Room: c.cfg.RingSize}
 }
 
-// receive takes what is there, without waiting: from the fast lane first, and
-// from the kernel lane when that is due.
+// receive takes what is there, without waiting: from the kernel lane when that is
+// due, and from the rings.
 func (in *inlet) receive(dst []Received) (int, error) {
 	if in.conn.unheard.Load() != nil {
 		if err := in.conn.unheard.Swap(nil); err != nil {
 			return 0, in.conn.ended(*err)
 		}
 	}
+	// The rings first, but if they left the lane no room last time.
+	due := in.conn.laneDue()
+	laneFirst := due && in.passed.Swap(false)
 	n := 0
-	for _, q := range in.queues {
-		k, err := q.fromRing(dst[n:])
-		n += k
-		if err != nil && n == 0 {
-			return 0, in.conn.ended(err)
-		}
+	var err error
+	if laneFirst {
+		n, err = in.fromLane(dst)
 	}
-	if n < len(dst) && in.conn.laneDue(n == 0) {
-		k, err := in.conn.fromLane(dst[n:])
+	first := in.turn.Add(1) // another queue is first each time, so that none starves
+	for i := 0; i < len(in.queues) && err == nil; i++ {
+		var k int
+		k, err = in.queues[(int(first)+i)%len(in.queues)].fromRing(dst[n:])
 		n += k
-		if err != nil && n == 0 {
-			return 0, in.conn.ended(err)
-		}
-		if err != nil { // the socket has forgotten it, so keep it
-			in.conn.unheard.Store(&err)
-		}
+	}
+	switch {
+	case err != nil || !due || laneFirst:
+	case n == len(dst):
+		in.passed.Store(true)
+		in.conn.laneAt.Store(0)
+	default:
+		var k int
+		k, err = in.fromLane(dst[n:])
+		n += k
+	}
+	if err != nil && n == 0 {
+		return 0, in.conn.ended(err)
 	}
 	if n == 0 {
 		return 0, in.conn.ended(nil)
 	}
 	in.wait.Got(n)
 	return n, nil
+}
+
+// fromLane receives from the companion socket. An error beside datagrams is kept for
+// the next call, since the socket has forgotten it.
+func (in *inlet) fromLane(dst []Received) (int, error) {
+	n, err := in.conn.fromLane(dst)
+	if err != nil && n > 0 {
+		in.conn.unheard.Store(&err)
+		err = nil
+	}
+	return n, err
 }
 
 // receiveContext is receive that waits.
@@ -83,7 +106,11 @@ func (in *inlet) Ready() bool {
 			return true
 		}
 	}
-	return in.conn.err.Load() != nil
+	c := in.conn
+	if in.wait.Mode == wait.Busy && int64(time.Since(epoch))-c.laneAt.Load() >= int64(laneInterval) {
+		return true // to look at the kernel lane, which nothing else tells of
+	}
+	return c.lane.Pending() > 0 || c.err.Load() != nil
 }
 
 // Poke drives what only system calls drive, during a busy wait.
@@ -91,7 +118,6 @@ func (in *inlet) Poke() {
 	for _, q := range in.queues {
 		q.sock.Poke()
 	}
-	in.conn.laneAt.Store(0) // the lane is due; the next look but one has it
 }
 
 func (in *inlet) Descriptors(fds []int) []int {
@@ -107,15 +133,15 @@ func (in *inlet) Descriptors(fds []int) []int {
 	return append(fds, in.conn.lane.FD())
 }
 
-// laneDue tells whether to look at the kernel lane now; idle says that there was
-// nothing on the fast one.
-func (c *Conn) laneDue(idle bool) bool {
-	now := int64(time.Since(epoch))
-	at := c.laneAt.Load()
-	if now-at < int64(laneInterval) && at != 0 && (!idle || len(c.queues) > 0) {
-		return false
+// laneDue tells whether to look at the kernel lane now: after a sleep, and once an
+// interval.
+func (c *Conn) laneDue() bool {
+	if len(c.queues) == 0 {
+		return true
 	}
-	return c.laneAt.CompareAndSwap(at, now)
+	at := c.laneAt.Load()
+	now := int64(time.Since(epoch))
+	return (at == 0 || now-at >= int64(laneInterval)) && c.laneAt.CompareAndSwap(at, now)
 }
 
 // epoch is what times count from.

@@ -28,7 +28,7 @@ func Listen(ctx context.Context, cfg Config) (*Conn, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	c := &Conn{cfg: cfg, remote: cfg.Remote, events: make(chan Event, eventBacklog)}
+	c := &Conn{cfg: cfg, remote: cfg.Remote, peer: netip.AddrPortFrom(cfg.Remote.Addr().WithZone(""), cfg.Remote.Port()), events: make(chan Event, eventBacklog)}
 	if err := c.open(ctx); err != nil {
 		return nil, errors.Join(err, c.release())
 	}
@@ -146,7 +146,7 @@ func (c *Conn) wanted(link *nic.Link) []int {
 	return all
 }
 
-// openQueue opens the socket of one queue. All share one area.
+// openQueue opens the socket of one queue, with an area of its own.
 func (c *Conn) openQueue(index, number int) error {
 	cfg := xsk.Config{
 		Index: index, Queue: number, Mode: c.cfg.Mode,
@@ -160,7 +160,7 @@ func (c *Conn) openQueue(index, number int) error {
 	if err != nil {
 		return fmt.Errorf("udp: listen on %s: %w", c.info.Interface, err)
 	}
-	q := &Queue{conn: c, sock: s, rx: make([]umem.Frame, batch), bad: make([]umem.Frame, 0, batch), tx: make([]umem.Frame, 0, batch)}
+	q := &Queue{conn: c, sock: s, rx: make([]umem.Frame, batch), bad: make([]umem.Frame, 0, batch), tx: make([]umem.Frame, 0, batch), sizes: make([]int, 0, batch)}
 	q.in.setup(c, q)
 	c.queues = append(c.queues, q)
 	return nil
@@ -207,7 +207,7 @@ func (c *Conn) attach(index int, vlan uint16) error {
 			return fmt.Errorf("udp: listen on %s: %w", c.info.Interface, err)
 		}
 	}
-	if err := c.filter(c.link.Load()); err != nil {
+	if err := c.filter(); err != nil {
 		return err
 	}
 	return c.deferNAPI()

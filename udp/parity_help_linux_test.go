@@ -27,7 +27,7 @@ func (r *rig) eventually(what string, is func() bool) {
 func (r *rig) direct(s socket, dst netip.AddrPort) {
 	r.Helper()
 	if p, ok := s.(*PacketConn); ok && r.kind == xdpathSocket {
-		r.eventually("fast lane to "+dst.String(), func() bool { return p.c.to(dst).MaxPayload() > 0 })
+		r.eventually("fast lane to "+dst.String(), func() bool { return p.c.to(dst, netip.Addr{}).MaxPayload() > 0 })
 	}
 }
 

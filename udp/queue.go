@@ -31,9 +31,11 @@ type Queue struct {
 	rx   []umem.Frame
 	bad  []umem.Frame
 
-	txMu    sync.Mutex // guards what follows
-	tx      []umem.Frame
+	txMu    sync.Mutex   // guards what follows
+	tx      []umem.Frame // placed, and not in the ring yet
+	sizes   []int        // of their payloads
 	spare   []umem.Frame // reserved for the writes of a PacketConn
+	closed  bool         // by the Conn's Close
 	pending int          // frames in the ring that no flush was for
 	tail    *time.Timer  // flushes them when their time is over
 	planned bool         // it runs
@@ -84,7 +86,7 @@ func (q *Queue) fromRing(dst []Received) (n int, err error) {
 	}
 	q.rxMu.Lock()
 	defer q.rxMu.Unlock()
-	for n == 0 {
+	{
 		k, err := q.sock.Receive(q.rx[:min(len(q.rx), len(dst))])
 		if k == 0 || err != nil {
 			return 0, err
@@ -128,7 +130,7 @@ func (q *Queue) decode(d *Received, f umem.Frame) bool {
 		c.stats.reasons[reason].Add(1)
 		return false
 	}
-	if c.remote.IsValid() && u.Src != c.remote || c.foreign(&u) {
+	if c.peer.IsValid() && u.Src != c.peer || c.foreign(&u) {
 		c.stats.otherSource.Add(1)
 		return false
 	}

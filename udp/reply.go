@@ -11,13 +11,13 @@ import (
 // ports change places and the payload, if o.Payload is left as it is, goes back.
 // It can be cut, or extended to its capacity. d is gone, as if released.
 //
-// A datagram of the kernel lane is copied into a reserved frame; without one free
-// the error is ErrNoFrames and d stays.
+// A datagram of the kernel lane, to a group, or of another queue is copied into a
+// reserved frame; without one free the error is ErrNoFrames and d stays.
 func (q *Queue) Reply(d *Received, o *Outgoing) error {
 	if !d.held {
 		return umem.ErrFrame
 	}
-	if d.Lane == Fast && !d.Dst.Addr().IsMulticast() {
+	if d.Lane == Fast && d.from == q && !d.Dst.Addr().IsMulticast() {
 		*o = Outgoing{Payload: d.Payload, Dst: d.Src, room: d.Payload, frame: d.frame, at: d.head + d.frame.Offset(), held: true, reply: true}
 		d.held, d.Payload = false, nil
 		return nil
@@ -36,7 +36,10 @@ func (q *Queue) Reply(d *Received, o *Outgoing) error {
 	} else {
 		o.Payload = o.Payload[:copy(o.Payload, d.Payload)]
 	}
-	return q.Release([]Received{*d})
+	gone := [1]Received{*d}
+	err := q.conn.giveBack(gone[:])
+	*d = gone[0] // not held any more
+	return err
 }
 
 // turn makes a reply in place of the headers that the frame was received with.

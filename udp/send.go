@@ -5,6 +5,7 @@ package udp
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"syscall"
 
 	"github.com/xdpath/xdpath/internal/packet"
@@ -123,69 +124,81 @@ func (q *Queue) Send(os []Outgoing) (n int, err error) {
 
 // sendSome sends no more than the ring has room for. The lock is held.
 func (q *Queue) sendSome(os []Outgoing, from int) (n int, err error) {
-	q.tx = q.tx[:0]
-	bytes := 0
 	for i := range os {
-		o := &os[i]
-		size := len(o.Payload)
-		fast, e := q.place(o)
-		if e != nil {
-			err = errors.Join(err, &SendError{from + i, o.Dst, e})
-			continue
-		}
-		if fast {
-			bytes += size
+		if e := q.place(&os[i]); e != nil {
+			err = errors.Join(err, &SendError{from + i, os[i].Dst, e})
 		}
 	}
-	if len(q.tx) > 0 {
+	return len(os), errors.Join(err, q.commit())
+}
+
+// commit puts what was placed into the ring. Each frame was checked; what the
+// socket refuses all the same (the MTU has shrunk meanwhile, or one was placed
+// twice) is lost with a name, and the others go. The lock is held.
+func (q *Queue) commit() (err error) {
+	st := &q.conn.stats
+	for len(q.tx) > 0 {
 		k, e := q.sock.Send(q.tx)
-		q.pending += k
-		q.conn.stats.fastTx.Add(uint64(k))
-		q.conn.stats.fastTxBytes.Add(uint64(bytes))
-		if e != nil {
-			// Each was checked; what the socket refuses all the same (a
-			// smaller MTU since) is lost with a name.
-			q.conn.stats.txRefused.Add(uint64(len(q.tx) - k))
-			err = errors.Join(err, e, q.sock.Release(q.tx[k:]))
+		bytes := 0
+		for _, n := range q.sizes[:k] {
+			bytes += n
 		}
+		q.pending += k
+		st.fastTx.Add(uint64(k))
+		st.fastTxBytes.Add(uint64(bytes))
+		if e == nil && k < len(q.tx) {
+			e = errAgain // there was room for all
+		}
+		if e != nil {
+			st.txRefused.Add(1)
+			err = errors.Join(err, e)
+			q.sock.Release(q.tx[k : k+1])
+			k++
+		}
+		q.tx, q.sizes = append(q.tx[:0], q.tx[k:]...), append(q.sizes[:0], q.sizes[k:]...)
 	}
-	return len(os), err
+	return err
 }
 
 // place puts a datagram on its lane: into q.tx for the fast one.
-func (q *Queue) place(o *Outgoing) (fast bool, err error) {
+func (q *Queue) place(o *Outgoing) error {
 	if !o.held {
-		return false, umem.ErrFrame
+		return umem.ErrFrame
 	}
 	if o.reply && o.inPlace() && !o.Src.IsValid() && o.Flow == nil {
 		if f, ok := q.turn(o); ok {
-			q.tx = append(q.tx, f)
-			o.held, o.Payload = false, nil
-			return true, nil
+			q.stage(o, f)
+			return nil
 		}
 	}
 	fl := o.Flow
 	if fl == nil {
-		fl = q.conn.to(o.Dst)
-		if o.Src.IsValid() && o.Src != q.conn.local.Addr() {
-			fl = q.conn.flowFrom(o.Dst, o.Src)
+		src := o.Src
+		if src == q.conn.local.Addr() {
+			src = netip.Addr{}
 		}
+		fl = q.conn.to(o.Dst, src)
 	}
 	o.Dst = fl.dst
 	st := fl.current()
 	if st.err != nil {
-		return false, st.err
+		return st.err
 	}
 	if !st.kind.Direct() || len(o.Payload) > st.most || !fl.settled() {
-		return false, q.byKernel(fl, st, o)
+		return q.byKernel(fl, o)
 	}
 	f, err := q.stamp(o, &st.tmpl)
 	if err != nil {
-		return false, err
+		return err
 	}
-	q.tx = append(q.tx, f)
+	q.stage(o, f)
+	return nil
+}
+
+// stage keeps the frame of a datagram for commit. The lock is held.
+func (q *Queue) stage(o *Outgoing, f umem.Frame) {
+	q.tx, q.sizes = append(q.tx, f), append(q.sizes, len(o.Payload))
 	o.held, o.Payload = false, nil
-	return true, nil
 }
 
 // stamp writes the headers before the payload, which is moved only if it lies

@@ -20,4 +20,4 @@ func Listen(context.Context, Config) (*Conn, error) {
 // Dial is Listen for one peer.
 func Dial(ctx context.Context, cfg Config) (*Conn, error) { return Listen(ctx, cfg) }
 
-func (c *Conn) filter(*nic.Link) error { return nil }
+func (c *Conn) filter() error { return nil }

@@ -159,7 +159,7 @@ func (p *PacketConn) write(b []byte, dst netip.AddrPort) (int, error) {
 	if err := c.mayWrite(); err != nil {
 		return 0, err
 	}
-	fl := c.to(dst)
+	fl := c.to(dst, netip.Addr{})
 	if len(c.queues) == 0 {
 		if err := c.kernelWrite(fl, b); err != nil {
 			return 0, err
@@ -168,25 +168,54 @@ func (p *PacketConn) write(b []byte, dst netip.AddrPort) (int, error) {
 	}
 	q := c.queues[int(fl.queue)%len(c.queues)]
 	for {
-		sent, err := q.write(fl, b)
-		if err != nil {
+		switch sent, err := q.write(fl, b); {
+		case errors.Is(err, errOtherLane):
+			if err := c.kernelWrite(fl, b); err != nil {
+				return 0, c.ended(err)
+			}
+			return len(b), nil
+		case err != nil:
 			return 0, c.ended(err)
-		}
-		if sent {
+		case sent:
 			return len(b), nil
 		}
-		// All frames are in use: wait for one, and have it ready.
-		var one [1]umem.Frame
-		if _, err := q.sock.ReserveContext(context.Background(), one[:]); err != nil {
+		if err := q.await(); err != nil {
 			return 0, c.ended(err)
 		}
-		q.txMu.Lock()
-		q.spare = append(q.spare, one[0])
-		q.txMu.Unlock()
 	}
 }
 
-// write sends one datagram; false means that there is no frame for it.
+// errOtherLane is a datagram that the fast lane does not take.
+var errOtherLane = errors.New("for the kernel lane")
+
+// await waits for what a write lacks: a frame, which it keeps ready, or room in
+// the ring.
+func (q *Queue) await() error {
+	q.txMu.Lock()
+	ready := len(q.spare) > 0
+	q.txMu.Unlock()
+	if ready {
+		return q.conn.writes.Sleep(context.Background(), ringNap)
+	}
+	var one [1]umem.Frame
+	n, err := q.sock.ReserveContext(context.Background(), one[:])
+	q.txMu.Lock()
+	defer q.txMu.Unlock()
+	if n > 0 && q.closed {
+		return errors.Join(net.ErrClosed, q.sock.Release(one[:]))
+	}
+	if n > 0 {
+		q.spare = append(q.spare, one[0])
+	}
+	return notLost(err)
+}
+
+// ringNap is how long a write waits before it looks at a full ring again.
+const ringNap = 50 * time.Microsecond
+
+// write sends one datagram; false means that there is no frame for it, or no room
+// in the ring, and errOtherLane that it is the kernel lane's, before which nothing
+// is left on the fast one.
 func (q *Queue) write(fl *Flow, b []byte) (sent bool, err error) {
 	st := fl.current()
 	if st.err != nil {
@@ -194,13 +223,11 @@ func (q *Queue) write(fl *Flow, b []byte) (sent bool, err error) {
 	}
 	q.txMu.Lock()
 	defer q.txMu.Unlock()
+	if q.closed {
+		return false, net.ErrClosed
+	}
 	if !st.kind.Direct() || len(b) > st.most || !fl.settled() {
-		if q.pending > 0 {
-			if err := q.push(); err != nil {
-				return false, err
-			}
-		}
-		return true, q.conn.kernelWrite(fl, b)
+		return false, keep(q.ahead(), errOtherLane)
 	}
 	if len(q.spare) == 0 {
 		q.spare = slices.Grow(q.spare, spares)
@@ -224,14 +251,11 @@ func (q *Queue) write(fl *Flow, b []byte) (sent bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	q.tx = append(q.tx[:0], f)
-	if _, err := q.sock.Send(q.tx); err != nil {
+	q.spare = q.spare[:last]
+	q.stage(&o, f)
+	if err := q.commit(); err != nil {
 		return false, err
 	}
-	q.spare = q.spare[:last]
-	q.pending++
-	q.conn.stats.fastTx.Add(1)
-	q.conn.stats.fastTxBytes.Add(uint64(len(b)))
 	return true, notLost(q.coalesce())
 }
 
@@ -255,7 +279,7 @@ func notLost(err error) error {
 func (c *Conn) kernelWrite(fl *Flow, b []byte) error {
 	for {
 		err := c.sendKernel(fl, b, netip.Addr{}, 0)
-		if !again(err) {
+		if !errors.Is(err, errAgain) {
 			return err
 		}
 		if err := c.writes.Sleep(context.Background(), laneInterval); err != nil {
