@@ -87,17 +87,21 @@ func (s *Set) sleep(ctx context.Context, limit time.Duration, wakes uint64, fds 
 	if ctx != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
-	left := s.left()
-	if left <= 0 {
+	if s.left() <= 0 {
 		return os.ErrDeadlineExceeded
 	}
 	w, err := s.enter(ctx, wakes)
 	if w == nil || err != nil {
 		return err
 	}
-	err = w.bell.sleep(min(limit, left), fds)
-	s.leave(w)
-	return err
+	defer s.leave(w)
+	// Only now: a deadline that is set from here on rings the bell, and one that
+	// was set before is seen.
+	left := s.left()
+	if left <= 0 {
+		return os.ErrDeadlineExceeded
+	}
+	return w.bell.sleep(min(limit, left), fds)
 }
 
 // Close ends all waits, and returns when they have ended. Later ones end at

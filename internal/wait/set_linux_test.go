@@ -187,4 +187,55 @@ func TestNoAllocations(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { s.Sleep(ctx, time.Microsecond, 0) }); n != 0 {
 		t.Errorf("%v allocations a wait", n)
 	}
+	w := Waiter{Mode: Block}
+	defer w.Close()
+	var src Source = &readable{t: t}
+	if n := testing.AllocsPerRun(100, func() { w.Wait(ctx, src) }); n != 0 {
+		t.Errorf("%v allocations a wait of a Waiter", n)
+	}
+	if n := w.Stats().Sleeps; n != 101 {
+		t.Errorf("%d sleeps in the kernel", n)
+	}
+}
+
+// readable is a source of one descriptor that can always be read, and that never
+// has anything.
+type readable struct {
+	t  *testing.T
+	fd int
+}
+
+func (r *readable) Ready() bool { return false }
+func (r *readable) Poke()       {}
+func (r *readable) Descriptors(fds []int) []int {
+	if r.fd == 0 {
+		fd, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		r.fd = fd
+		r.t.Cleanup(func() { unix.Close(fd) })
+	}
+	return append(fds, r.fd)
+}
+
+// A deadline that is set while a wait begins counts, whichever comes first.
+func TestDeadlineWhileEntering(t *testing.T) {
+	for range 2000 {
+		var s Set
+		errs := make(chan error, 1)
+		begin := time.Now()
+		go func() {
+			err := s.Sleep(nil, 5*time.Second)
+			if err == nil { // the bell
+				err = s.Sleep(nil, 5*time.Second)
+			}
+			errs <- err
+		}()
+		s.SetDeadline(time.Now())
+		if err := <-errs; !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(begin) > 4*time.Second {
+			t.Fatalf("%v after %v", err, time.Since(begin))
+		}
+		s.Close()
+	}
 }

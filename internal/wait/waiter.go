@@ -39,6 +39,7 @@ type Waiter struct {
 	mu    sync.Mutex // guards what follows
 	Pacer Pacer
 	stats WaitStats
+	lists [][]int // of descriptors, for the next waits, so that waiting allocates nothing
 }
 
 // WaitStats counts waits.
@@ -81,8 +82,8 @@ func (w *Waiter) Wait(ctx context.Context, src Source) error {
 		}
 	}
 	wakes := w.woken() // before the source says that there is nothing
-	var buf [8]int
-	fds := src.Descriptors(buf[:0])
+	fds := src.Descriptors(w.list())
+	defer w.keep(fds)
 	if len(fds) == 0 {
 		return w.Sleep(ctx, 0)
 	}
@@ -91,6 +92,25 @@ func (w *Waiter) Wait(ctx context.Context, src Source) error {
 	w.Pacer.Sleeps(time.Since(epoch))
 	w.mu.Unlock()
 	return w.sleep(ctx, lookAgain, wakes, fds)
+}
+
+// list is an empty list for one wait, which gives it back with keep.
+func (w *Waiter) list() []int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	last := len(w.lists) - 1
+	if last < 0 {
+		return make([]int, 0, 8)
+	}
+	fds := w.lists[last]
+	w.lists = w.lists[:last]
+	return fds
+}
+
+func (w *Waiter) keep(fds []int) {
+	w.mu.Lock()
+	w.lists = append(w.lists, fds[:0])
+	w.mu.Unlock()
 }
 
 func (w *Waiter) plan() Plan {
