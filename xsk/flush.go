@@ -20,19 +20,35 @@ const spareWakeups = 8
 // (ENETDOWN): the frames stay queued. ErrNoInterface (ENXIO): the interface is
 // gone. ErrDirection. net.ErrClosed.
 func (s *Socket) Flush() (left int, err error) {
+	left, wakeup, err := s.flush()
+	if wakeup {
+		s.lockAndWakeFill()
+	}
+	return left, err
+}
+
+// flush is Flush but for telling the kernel of chunks that went on into the fill
+// ring, see reap.
+func (s *Socket) flush() (left int, wakeup bool, err error) {
 	s.txMu.Lock()
 	defer s.txMu.Unlock()
 	switch {
 	case s.closed.Load():
-		return 0, s.errClosed("flush")
+		return 0, false, s.errClosed("flush")
 	case s.tx == nil:
-		return 0, s.errorf("flush", ErrDirection)
+		return 0, false, s.errorf("flush", ErrDirection)
 	}
-	return s.flush()
+	left, err = s.wakeTx(func() int {
+		n, w := s.reap()
+		wakeup = wakeup || w
+		return n
+	})
+	return left, wakeup, err
 }
 
-// flush is Flush with the lock held.
-func (s *Socket) flush() (left int, err error) {
+// wakeTx makes the wakeups of a flush, and reaps between and after them. The lock
+// is held.
+func (s *Socket) wakeTx(reap func() int) (left int, err error) {
 	pending := s.tx.Pending()
 	stalls := 0
 	for calls := pending/uint32(s.info.TxBudget) + spareWakeups; pending > 0 && calls > 0 && s.tx.NeedWakeup(); calls-- {
@@ -48,7 +64,7 @@ func (s *Socket) flush() (left int, err error) {
 			}
 			// No progress: a signal, the completion ring is full, or
 			// the driver works at its own pace.
-			if stalls++; s.reap() == 0 && (o == done || stalls > 1) {
+			if stalls++; reap() == 0 && (o == done || stalls > 1) {
 				return int(pending), err
 			}
 		case lost:
@@ -59,6 +75,6 @@ func (s *Socket) flush() (left int, err error) {
 			return int(pending), s.errorf("flush", explain(o, wakeErr))
 		}
 	}
-	s.reap()
+	reap()
 	return int(pending), err
 }

@@ -90,13 +90,18 @@ func (s *Socket) decode(frames []umem.Frame, x, y []desc) (whole int, packets, b
 func (s *Socket) Release(frames []umem.Frame) error {
 	wakeup, err := s.rings.release(frames)
 	if wakeup {
-		s.rxMu.Lock()
-		if !s.closed.Load() {
-			s.wakeFill()
-		}
-		s.rxMu.Unlock()
+		s.lockAndWakeFill()
 	}
 	return err
+}
+
+// lockAndWakeFill is wakeFill for who holds no lock.
+func (s *Socket) lockAndWakeFill() {
+	s.rxMu.Lock()
+	defer s.rxMu.Unlock()
+	if !s.closed.Load() {
+		s.wakeFill()
+	}
 }
 
 // wakeFill tells the kernel to look at the fill ring. Whatever hinders it now

@@ -33,7 +33,7 @@ func (s *Socket) Reserve(frames []umem.Frame) (int, error) {
 	}
 	n := s.txPool.Get(frames)
 	for n < len(frames) {
-		if s.reap() == 0 {
+		if s.reapAndWake() == 0 {
 			break
 		}
 		n += s.txPool.Get(frames[n:])
@@ -53,17 +53,22 @@ func (s *Socket) Reap() (int, error) {
 	if s.closed.Load() {
 		return 0, s.errClosed("reap")
 	}
-	return s.reap(), nil
+	return s.reapAndWake(), nil
 }
 
-func (s *Socket) reap() int {
-	n := s.rings.reap(s.rings.doneSize)
-	if n > 0 && s.rings.refill() {
-		s.rxMu.Lock()
-		if !s.closed.Load() {
-			s.wakeFill()
-		}
-		s.rxMu.Unlock()
+// reap takes what is completed, and tells whether the kernel asks to be told of
+// the chunks that went on into the fill ring, which needs the receive lock: not
+// while the lock for sending is held.
+func (s *Socket) reap() (n int, wakeup bool) {
+	n = s.rings.reap(s.rings.doneSize)
+	return n, n > 0 && s.rings.refill()
+}
+
+// reapAndWake is reap for who holds no lock.
+func (s *Socket) reapAndWake() int {
+	n, wakeup := s.reap()
+	if wakeup {
+		s.lockAndWakeFill()
 	}
 	return n
 }

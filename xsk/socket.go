@@ -17,6 +17,9 @@ import (
 // Any number of goroutines may call its methods at once. Receiving holds one
 // lock and sending another, each once a batch: one receiver and one sender never
 // wait for each other. Close may be called from anywhere and ends every wait.
+//
+// Locks are taken in this order: closing, the area's for opening, rxMu, txMu, and
+// then a pair's, a pool's or a wait's. Who holds txMu never takes rxMu.
 type Socket struct {
 	cfg    Config
 	info   Info

@@ -78,11 +78,7 @@ func (s *Socket) Poke() {
 	if !s.info.BusyPoll {
 		return
 	}
-	s.rxMu.Lock()
-	defer s.rxMu.Unlock()
-	if !s.closed.Load() {
-		s.wakeFill()
-	}
+	s.lockAndWakeFill()
 }
 
 // source adds to a socket what a wait.Waiter wants besides.
