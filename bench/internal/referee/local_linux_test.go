@@ -106,7 +106,7 @@ func TestLocalBatches(t *testing.T) {
 		for _, r := range out.Results {
 			most := batch
 			switch r.Path {
-			case "socket":
+			case "socket", "udpconn", "xdp-packetconn":
 				most = 1
 			case "gso":
 				most = min(batch, 64)
