@@ -3,9 +3,9 @@
 package xsk
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/xdpath/xdpath/umem"
@@ -99,16 +99,24 @@ func (s *Socket) closeMemory() error {
 	return errors.Join(err, s.area.CloseUnused())
 }
 
-// linger waits for what is being sent, while the interface takes it.
+// linger waits for what is being sent, while the interface takes it. The user's
+// deadline for sending is not its own.
 func (s *Socket) linger() {
 	if s.tx == nil || s.cfg.Linger <= 0 || s.area.InTransmission(s.rings.id) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Linger)
-	defer cancel()
+	end := time.Now().Add(s.cfg.Linger)
+	nap := func(d time.Duration) error {
+		left := time.Until(end)
+		if left <= 0 {
+			return os.ErrDeadlineExceeded
+		}
+		time.Sleep(min(d, left))
+		return nil
+	}
 	// What others go on to send meanwhile may be lost for as long as they do.
-	for ctx.Err() == nil {
-		if err := s.Drain(ctx); !errors.Is(err, ErrLost) {
+	for time.Now().Before(end) {
+		if err := s.drain(nap); !errors.Is(err, ErrLost) {
 			return
 		}
 	}

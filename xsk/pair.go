@@ -76,18 +76,29 @@ func (p *pair) top() (wakeup bool) {
 		return false
 	}
 	n := uint32(min(p.pool.Free(), int(p.fill.Size())))
-	if n == 0 {
+	if n > 0 {
+		n = min(n, p.fill.Free(n))
+	}
+	if x, y, ok := p.fill.Reserve(n); ok && n > 0 {
+		got := uint32(p.pool.ToFill(p.id, x, y))
+		p.fill.Cancel(n - got)
+		p.fill.Submit(got)
+	}
+	return p.asks()
+}
+
+// asks tells whether the driver wants to be told of the chunks in the fill ring.
+// It may have asked after the last of them were put there and its look at the
+// flag was over. The lock is held.
+func (p *pair) asks() bool { return p.fill.NeedWakeup() && p.fill.Pending() > 0 }
+
+// hungry is asks for who holds no lock; false when somebody else is at the ring.
+func (p *pair) hungry() bool {
+	if !p.fillMu.TryLock() {
 		return false
 	}
-	n = min(n, p.fill.Free(n))
-	x, y, ok := p.fill.Reserve(n)
-	if !ok || n == 0 {
-		return false
-	}
-	got := uint32(p.pool.ToFill(p.id, x, y))
-	p.fill.Cancel(n - got)
-	p.fill.Submit(got)
-	return got > 0 && p.fill.NeedWakeup()
+	defer p.fillMu.Unlock()
+	return p.fill != nil && p.asks()
 }
 
 // release gives the user's frames back, those of the pool straight into the fill

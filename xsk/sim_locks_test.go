@@ -95,3 +95,65 @@ func TestSimFlushWakesFill(t *testing.T) {
 		t.Errorf("%d wakeups for the fill ring: %v", g.fills.Load(), err)
 	}
 }
+
+// A driver that asks for wakeups after the fill ring was filled is told by those
+// who never sleep, and only while there are chunks for it.
+func TestSimPokeWakesFill(t *testing.T) {
+	s, k := newSim(t, simConfig{wait: Busy})
+	s.info.Mode = ZeroCopy
+	g := &gate{sim: k, in: make(chan struct{}), out: make(chan struct{})}
+	close(g.out)
+	s.os = g
+	fill := hungry(s)
+	fill.Flags.Store(0)
+	in := make([]umem.Frame, 1)
+	poke := func(want int32, when string) {
+		t.Helper()
+		g.fills.Store(0)
+		if _, err := s.Receive(in); err != nil {
+			t.Fatal(err)
+		}
+		s.Poke()
+		if got := g.fills.Load(); got != want {
+			t.Errorf("%s: %d wakeups, want %d", when, got, want)
+		}
+	}
+	poke(0, "not asked for")
+	fill.Flags.Store(1)
+	poke(2, "asked for with nothing moved") // by Receive and by Poke
+	fill.Consumer.Store(fill.Producer.Load())
+	for s.rings.pool.Get(in) > 0 {
+		continue // the pool has none for the ring
+	}
+	poke(0, "nothing to tell of")
+}
+
+// Close waits for what is being sent although the user's deadline has passed.
+func TestSimLingerDeadline(t *testing.T) {
+	s, k := newSim(t, simConfig{})
+	s.cfg.Linger = 5 * time.Second
+	k.lazy = true
+	frames := make([]umem.Frame, 8)
+	s.Reserve(frames)
+	numbered(t, s, frames, 0)
+	s.Send(frames)
+	s.SetSendDeadline(time.Unix(1, 0))
+	ended := make(chan struct{})
+	go func() { s.Close(); close(ended) }()
+	for owed := 0; owed < 8; {
+		k.mu.Lock()
+		owed = len(k.owed)
+		k.mu.Unlock()
+	}
+	select {
+	case <-ended:
+		t.Error("closed with frames in transmission")
+	case <-time.After(20 * time.Millisecond):
+	}
+	k.complete()
+	select {
+	case <-ended:
+	case <-time.After(4 * time.Second):
+		t.Error("waits for what was completed")
+	}
+}

@@ -72,13 +72,14 @@ func (s *Socket) Ready() bool {
 	return s.closed.Load() || s.rx != nil && s.rx.Len() > 0
 }
 
-// Poke runs the queue's NAPI on this CPU, where busy polling is on. It is for who
-// waits for several sockets at once without sleeping.
+// Poke runs the queue's NAPI on this CPU, where busy polling is on, and else tells
+// a driver in zero-copy mode of the chunks in the fill ring if it asks for that.
+// It is for who waits for several sockets at once without sleeping: poll(2) would
+// do it otherwise (xsk_poll, net/xdp/xsk.c).
 func (s *Socket) Poke() {
-	if !s.info.BusyPoll {
-		return
+	if s.info.BusyPoll || s.info.Mode == ZeroCopy && s.rings.hungry() {
+		s.lockAndWakeFill()
 	}
-	s.lockAndWakeFill()
 }
 
 // source adds to a socket what a wait.Waiter wants besides.
@@ -125,6 +126,11 @@ func (s *Socket) ReserveContext(ctx context.Context, frames []umem.Frame) (int, 
 //
 // Errors: those of Flush; os.ErrDeadlineExceeded; the context's.
 func (s *Socket) Drain(ctx context.Context) error {
+	return s.drain(func(nap time.Duration) error { return s.txWait.Sleep(ctx, nap) })
+}
+
+// drain is Drain that naps as it is told.
+func (s *Socket) drain(sleep func(time.Duration) error) error {
 	for nap := firstNap; ; nap = min(2*nap, lastNap) {
 		left, err := s.Flush()
 		if err != nil {
@@ -133,7 +139,7 @@ func (s *Socket) Drain(ctx context.Context) error {
 		if left == 0 && s.area.InTransmission(s.rings.id) == 0 {
 			return nil
 		}
-		if err := s.txWait.Sleep(ctx, nap); err != nil {
+		if err := sleep(nap); err != nil {
 			return s.errorf("drain", err)
 		}
 	}
