@@ -19,6 +19,7 @@ const (
 	TXRing      Place = "left in tx ring" // not sent when the sender's time was up
 	Truncated   Place = "truncated"       // came shorter than it was sent
 	Corrupt     Place = "corrupt"         // came with other bytes
+	Late        Place = "too late"        // round trips: came after it was given up
 	RXRing      Place = "rx ring full"    // AF_XDP: the receiver was too slow
 	FillRing    Place = "fill ring empty" // AF_XDP: no frame was free
 	RXDropped   Place = "rx dropped"      // AF_XDP: too long for a frame, or out of memory
@@ -31,7 +32,10 @@ const (
 
 // order is the order of attribution. A place that counts single datagrams of
 // one socket stands before one that counts everything on an interface.
-var order = [...]Place{Send, TXInvalid, TXRing, Truncated, Corrupt, RXRing, FillRing, RXDropped, Filter, Socket, DeviceTX, DeviceRX}
+var order = [...]Place{Send, TXInvalid, TXRing, Truncated, Corrupt, Late, RXRing, FillRing, RXDropped, Filter, Socket, DeviceTX, DeviceRX}
+
+// Places returns all places that the bench knows, in the order of attribution.
+func Places() []Place { return append(order[:], Unaccounted) }
 
 // A Count is what one counter of lost datagrams shows.
 type Count struct {
@@ -90,7 +94,7 @@ func (s Split) Sum() uint64 {
 // Of places alike it is the one attributed first.
 func (s Split) Main() (Place, bool) {
 	var best Place
-	for _, p := range append(order[:], Unaccounted) {
+	for _, p := range Places() {
 		if s[p] > s[best] {
 			best = p
 		}

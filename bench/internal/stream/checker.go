@@ -24,28 +24,31 @@ func NewChecker(size int, run uint32) *Checker {
 	return &Checker{run: run, size: size, want: sum(body(size))}
 }
 
-// Add reads the payload p in full and counts it.
-func (c *Checker) Add(p []byte) {
+// Add reads the payload p in full and counts it. It returns the number in it, and
+// whether p is whole and of this run: first or again.
+func (c *Checker) Add(p []byte) (seq uint64, ok bool) {
 	if len(p) < HeaderSize {
 		c.foreign++
-		return
+		return 0, false
 	}
 	got := sum(p[HeaderSize:])
 	if binary.BigEndian.Uint32(p[8:]) != c.run || binary.BigEndian.Uint32(p[12:]) != uint32(c.size) {
 		c.foreign++
-		return
+		return 0, false
 	}
 	if len(p) != c.size {
 		c.truncated++
-		return
+		return 0, false
 	}
 	if got != c.want {
 		c.corrupt++
-		return
+		return 0, false
 	}
-	if !c.tracker.Add(binary.BigEndian.Uint64(p)) {
+	seq = binary.BigEndian.Uint64(p)
+	if ok = c.tracker.Add(seq); !ok {
 		c.foreign++
 	}
+	return seq, ok
 }
 
 // A Tally is what a Checker counted. Received counts each datagram once, and

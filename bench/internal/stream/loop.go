@@ -8,6 +8,9 @@ import (
 	"time"
 )
 
+// Name is what the test is called.
+const Name = "stream"
+
 // A Sender is the sending side of a path, for one goroutine.
 type Sender interface {
 	// Reserve lends buffers to write payloads to, each of exactly the size

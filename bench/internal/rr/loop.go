@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+
+package rr
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/xdpath/xdpath/bench/internal/stream"
+)
+
+// Name is what the test is called.
+const Name = "rr"
+
+// Timeout is how long the client waits for an answer before it goes on.
+const Timeout = 50 * time.Millisecond
+
+// A Peer is either side of a path, for one goroutine.
+type Peer interface {
+	// Request lends a buffer to write the next request to, of exactly the size
+	// that the peer was opened for, until Send.
+	Request() ([]byte, error)
+	// Send sends the request.
+	Send() error
+	// Receive waits for a datagram, until the given time at the latest, and
+	// returns its payload, valid until the next call of a method. Nil is none:
+	// it may return that sooner, and the caller comes back.
+	Receive(until time.Time) ([]byte, error)
+	// Reply sends what Receive returned back to where it came from.
+	Reply() error
+}
+
+// Trips are what a client found out in a window.
+type Trips struct {
+	Sent    uint64        // requests
+	Latency Latency       // of those that were answered in time
+	Elapsed time.Duration // from the first request until the last was done with
+}
+
+// Ping sends requests, numbered from 0, one after the other, until duration has
+// passed or ctx is done. Answers go to check, late ones too. It allocates nothing
+// a round trip.
+func Ping(ctx context.Context, p Peer, gen stream.Generator, check *stream.Checker, duration time.Duration) (Trips, error) {
+	var stop atomic.Bool
+	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
+	var t Trips
+	times := newRecorder()
+	start := time.Now()
+	for now := start; !stop.Load() && now.Sub(start) < duration; t.Elapsed = now.Sub(start) {
+		b, err := p.Request()
+		if err != nil {
+			return t, err
+		}
+		gen.Write(b, t.Sent)
+		sent := time.Now()
+		if err := p.Send(); err != nil {
+			return t, err
+		}
+		seq := t.Sent
+		t.Sent++
+		var ok bool
+		if now, ok, err = await(p, check, seq, sent.Add(Timeout)); err != nil {
+			return t, err
+		}
+		if ok {
+			times.add(now.Sub(sent))
+		}
+	}
+	t.Latency = times.latency()
+	return t, latecomers(p, check, t.Sent)
+}
+
+// await waits for the answer numbered seq and returns when it came, or, with
+// false, when the wait for it ended.
+func await(p Peer, check *stream.Checker, seq uint64, until time.Time) (time.Time, bool, error) {
+	for {
+		b, err := p.Receive(until)
+		now := time.Now()
+		if err != nil {
+			return now, false, err
+		}
+		if b != nil {
+			if got, ok := check.Add(b); ok && got == seq {
+				return now, true, nil
+			}
+		}
+		if !now.Before(until) {
+			return now, false, nil
+		}
+	}
+}
+
+// lateMost is how long a client waits at the end for answers that are missing.
+const lateMost = 10 * Timeout
+
+// latecomers gives answers that are still missing the time to come, so that they
+// are known to be late and not lost.
+func latecomers(p Peer, check *stream.Checker, sent uint64) error {
+	for until := time.Now().Add(lateMost); check.Tally().Received < sent; {
+		b, err := p.Receive(until)
+		if err != nil {
+			return err
+		}
+		if b != nil {
+			check.Add(b)
+		} else if !time.Now().Before(until) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// Served is what a server did in a window.
+type Served struct {
+	Answered uint64
+	// Late is how many requests came when the client had given them up and
+	// left.
+	Late uint64
+}
+
+// quiet is how long a server listens on after its client has left.
+const quiet = 20 * time.Millisecond
+
+// Echo answers the requests that check finds whole, until ctx is done. What still
+// comes then is counted and not answered.
+func Echo(ctx context.Context, p Peer, check *stream.Checker) (Served, error) {
+	var stop atomic.Bool
+	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
+	var s Served
+	for until := time.Now().Add(quiet); !stop.Load(); {
+		b, err := p.Receive(until)
+		if err != nil {
+			return s, err
+		}
+		if b == nil {
+			until = time.Now().Add(quiet)
+			continue
+		}
+		if _, ok := check.Add(b); !ok {
+			continue
+		}
+		if err := p.Reply(); err != nil {
+			return s, err
+		}
+		s.Answered++
+	}
+	answered := check.Tally().Received
+	for until := time.Now().Add(quiet); ; {
+		b, err := p.Receive(until)
+		if err != nil {
+			return s, err
+		}
+		if b != nil {
+			check.Add(b)
+		}
+		if !time.Now().Before(until) {
+			break
+		}
+	}
+	s.Late = check.Tally().Received - answered
+	return s, nil
+}
