@@ -6,11 +6,13 @@
 //
 //	go run ./bench            as root
 //	go run -exec sudo ./bench as a user with sudo
+//	go run ./bench rr         round trips instead of a stream
 //
 // It makes two network namespaces joined by a veth pair, starts a worker
-// process in each, tied to one processor each, and has them run the same stream
-// of datagrams over every path in turn. It needs no hardware and nothing
-// installed but Go, and leaves nothing behind, however it ends.
+// process in each, tied to one processor each, and has them run the same test
+// over every path in turn: a stream of datagrams one way, or one datagram to and
+// fro at a time. It needs no hardware and nothing installed but Go, and leaves
+// nothing behind, however it ends.
 //
 // The table goes to standard output, progress to standard error if that is a
 // terminal. The exit status is 0, or 1 if the bench broke, or 2 if it was asked

@@ -14,6 +14,7 @@ import (
 
 	"github.com/xdpath/xdpath/bench/internal/control"
 	"github.com/xdpath/xdpath/bench/internal/referee"
+	"github.com/xdpath/xdpath/bench/internal/rr"
 	"github.com/xdpath/xdpath/bench/internal/stream"
 )
 
@@ -30,6 +31,21 @@ const (
 	patience    = 5 * time.Second // for a link that carries nothing
 )
 
+// A test is what its first argument tells the bench to do.
+type test struct {
+	name, what string
+	sizes      string // default of -sizes
+	batch      bool   // calls may handle several datagrams
+}
+
+// tests are all that there are, the default first.
+func tests() []test {
+	return []test{
+		{stream.Name, "datagrams one way, as fast as they go", "64,1472", true},
+		{rr.Name, "round trips, one datagram under way at a time", "64", false},
+	}
+}
+
 // options is what the command line asks for.
 type options struct {
 	plan referee.Plan
@@ -40,39 +56,72 @@ type options struct {
 // allPaths stands for every path in -paths.
 const allPaths = "all"
 
-// parseFlags reads the command line. Of the known paths the usual ones run if
-// none are named. Usage goes to w if it is asked for; the
-// error then is flag.ErrHelp.
-func parseFlags(args, known, usual []string, w io.Writer) (options, error) {
+// parseFlags reads the command line; known are the paths that a test can have, of
+// which the usual ones run if none are named. Usage goes to w if it is asked for;
+// the error then is flag.ErrHelp.
+func parseFlags(args []string, known, usual func(test string) []string, w io.Writer) (options, error) {
 	o := options{args: args}
+	which, rest, err := findTest(args)
+	if err != nil {
+		return o, err
+	}
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	paths := fs.String("paths", strings.Join(usual, ","), "paths to compare, separated by commas, or all: "+strings.Join(known, ", "))
-	sizes := fs.String("sizes", "64,1472", "UDP payload sizes in bytes, separated by commas")
+	o.plan.Test, o.plan.Batch = which.name, 1
+	all := known(which.name)
+	paths := fs.String("paths", strings.Join(usual(which.name), ","), "paths to compare, separated by commas, or all: "+strings.Join(all, ", "))
+	sizes := fs.String("sizes", which.sizes, "UDP payload sizes in bytes, separated by commas")
 	fs.DurationVar(&o.plan.Duration, "duration", time.Second, "length of one run, without the warm-up before it")
 	fs.IntVar(&o.plan.Runs, "runs", 3, "runs of each path at each size; the table shows the median")
 	fs.IntVar(&o.plan.MTU, "mtu", 1500, "MTU of the link in bytes")
-	fs.IntVar(&o.plan.Batch, "batch", 64, "datagrams a call, where a path can")
+	if which.batch {
+		fs.IntVar(&o.plan.Batch, "batch", 64, "datagrams a call, where a path can")
+	}
 	fs.StringVar(&o.json, "json", "", "write all runs to this `file`")
-	if err := fs.Parse(args); err != nil {
+	if err := fs.Parse(rest); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
-			fmt.Fprintln(w, "usage: bench [flags]")
-			fs.SetOutput(w)
-			fs.PrintDefaults()
+			usage(w, which, fs)
 		}
 		return o, err
 	}
 	if fs.NArg() > 0 {
-		return o, fmt.Errorf("argument %q: bench takes flags only", fs.Arg(0))
+		return o, fmt.Errorf("argument %q: after the test, bench takes flags only", fs.Arg(0))
 	}
 	// A short run needs no longer warm-up than it lasts.
 	o.plan.Warmup, o.plan.Patience = min(warmup, o.plan.Duration), patience
-	var err, errs error
-	o.plan.Paths, err = parsePaths(*paths, known)
+	var errs error
+	o.plan.Paths, err = parsePaths(*paths, all)
 	errs = errors.Join(errs, err)
 	o.plan.Sizes, err = parseSizes(*sizes)
 	errs = errors.Join(errs, err, o.validate())
 	return o, errs
+}
+
+// findTest takes the test off the arguments, if they begin with one.
+func findTest(args []string) (test, []string, error) {
+	all := tests()
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
+		return all[0], args, nil
+	}
+	var names []string
+	for _, t := range all {
+		if t.name == args[0] {
+			return t, args[1:], nil
+		}
+		names = append(names, t.name)
+	}
+	return test{}, nil, fmt.Errorf("no test %q, there are %s", args[0], strings.Join(names, ", "))
+}
+
+// usage tells of the tests, and of the flags of one.
+func usage(w io.Writer, which test, fs *flag.FlagSet) {
+	fmt.Fprint(w, "usage: bench [test] [flags]\n\nTests, the first unless you name one:\n")
+	for _, t := range tests() {
+		fmt.Fprintf(w, "  %-8s %s\n", t.name, t.what)
+	}
+	fmt.Fprintf(w, "\nFlags of %s:\n", which.name)
+	fs.SetOutput(w)
+	fs.PrintDefaults()
 }
 
 // validate checks numbers against their bounds and against each other.

@@ -12,10 +12,21 @@ import (
 	"time"
 )
 
-var (
-	known = []string{"socket", "mmsg", "xdp-raw", "xdp"}
-	usual = []string{"socket", "mmsg", "xdp"}
-)
+// known are the paths of these tests.
+func known(test string) []string {
+	if test == "rr" {
+		return []string{"socket", "socket-spin", "xdp"}
+	}
+	return []string{"socket", "mmsg", "xdp-raw", "xdp"}
+}
+
+// usual are those that run by themselves.
+func usual(test string) []string {
+	if test == "rr" {
+		return known(test)
+	}
+	return []string{"socket", "mmsg", "xdp"}
+}
 
 func TestFlagDefaults(t *testing.T) {
 	o, err := parseFlags(nil, known, usual, nil)
@@ -23,7 +34,7 @@ func TestFlagDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := o.plan
-	if !slices.Equal(p.Paths, usual) || !slices.Equal(p.Sizes, []int{64, 1472}) || p.Duration != time.Second ||
+	if p.Test != "stream" || !slices.Equal(p.Paths, usual("stream")) || !slices.Equal(p.Sizes, []int{64, 1472}) || p.Duration != time.Second ||
 		p.Runs != 3 || p.MTU != 1500 || p.Batch != 64 || o.json != "" || p.Warmup <= 0 || p.Patience <= 0 {
 		t.Errorf("%+v", o)
 	}
@@ -46,10 +57,25 @@ func TestFlags(t *testing.T) {
 	}
 }
 
+func TestFlagTests(t *testing.T) {
+	for _, args := range []string{"", "stream"} {
+		if o, err := parseFlags(strings.Fields(args), known, usual, nil); err != nil || o.plan.Test != "stream" {
+			t.Errorf("%q: %+v, %v", args, o.plan, err)
+		}
+	}
+	o, err := parseFlags(strings.Fields("rr -runs 5"), known, usual, nil)
+	p := o.plan
+	if err != nil || p.Test != "rr" || !slices.Equal(p.Paths, known("rr")) || !slices.Equal(p.Sizes, []int{64}) || p.Batch != 1 || p.Runs != 5 {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
 func TestFlagAllPaths(t *testing.T) {
-	o, err := parseFlags([]string{"-paths", "all"}, known, usual, nil)
-	if err != nil || !slices.Equal(o.plan.Paths, known) {
-		t.Errorf("%v, %v", o.plan.Paths, err)
+	for _, test := range []string{"stream", "rr"} {
+		o, err := parseFlags([]string{test, "-paths", "all"}, known, usual, nil)
+		if err != nil || !slices.Equal(o.plan.Paths, known(test)) {
+			t.Errorf("%v, %v", o.plan.Paths, err)
+		}
 	}
 }
 
@@ -76,7 +102,11 @@ func TestFlagErrors(t *testing.T) {
 		{"-batch 1025", "-batch 1025"},
 		{"-runs 0 -batch 0", "-batch 0"},
 		{"-frobnicate", "not defined"},
-		{"worker bees", `argument "worker"`},
+		{"worker bees", `no test "worker", there are stream, rr`},
+		{"stream rr", `argument "rr": after the test`},
+		{"-runs 1 rr", `argument "rr": after the test`},
+		{"rr -batch 2", "not defined"},
+		{"rr -paths mmsg", `no path "mmsg", there are socket, socket-spin, xdp`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.args, func(t *testing.T) {
@@ -93,7 +123,7 @@ func TestFlagHelp(t *testing.T) {
 	if _, err := parseFlags([]string{"-h"}, known, usual, &b); !errors.Is(err, flag.ErrHelp) {
 		t.Errorf("error %v", err)
 	}
-	for _, name := range []string{"-paths", "-sizes", "-duration", "-runs", "-mtu", "-batch", "-json"} {
+	for _, name := range []string{"usage: bench [test]", "stream", "rr", "-paths", "-sizes", "-duration", "-runs", "-mtu", "-batch", "-json"} {
 		if !strings.Contains(b.String(), name) {
 			t.Errorf("help lacks %s:\n%s", name, b.String())
 		}

@@ -37,7 +37,7 @@ func main() {
 
 // run is the program without its process: arguments in, exit status out.
 func run(args []string, stdout, stderr io.Writer) int {
-	opts, err := parseFlags(args, path.Names(), path.Usual(), stderr)
+	opts, err := parseFlags(args, path.Names, path.Usual, stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return exitOK
 	}
@@ -104,7 +104,7 @@ func bench(ctx context.Context, opts options, stdout, stderr io.Writer) error {
 		return err
 	}
 	doc := document(opts, outcome, busy)
-	if err := report.WriteTable(stdout, report.Rows(doc, opts.plan.Paths, opts.plan.Sizes), doc.Env.Notes); err != nil {
+	if err := report.WriteTable(stdout, opts.plan.Test, report.Rows(doc, opts.plan.Paths, opts.plan.Sizes), doc.Env.Notes); err != nil {
 		return fmt.Errorf("write table: %w", err)
 	}
 	return out.commit(doc)

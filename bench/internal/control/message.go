@@ -9,11 +9,12 @@ import (
 	"github.com/xdpath/xdpath/bench/internal/cpu"
 	"github.com/xdpath/xdpath/bench/internal/loss"
 	"github.com/xdpath/xdpath/bench/internal/path"
+	"github.com/xdpath/xdpath/bench/internal/rr"
 	"github.com/xdpath/xdpath/bench/internal/stream"
 )
 
 // Version is the protocol's. Both ends must have the same one.
-const Version = 1
+const Version = 2
 
 // A Type says what a message means and which body it has.
 type Type string
@@ -63,7 +64,8 @@ type Facts struct {
 	PID        int    `json:"pid"`
 }
 
-// A Role is the side of a path that a worker takes.
+// A Role is the side of a path that a worker takes. In round trips the sender is
+// the client and the receiver the server.
 type Role string
 
 // The roles.
@@ -72,12 +74,9 @@ const (
 	RoleReceiver Role = "receiver"
 )
 
-// TestStream is the only test so far: datagrams one way, as fast as they go.
-const TestStream = "stream"
-
 // Prepare asks for one side of a path to be opened.
 type Prepare struct {
-	Test      string         `json:"test"`
+	Test      string         `json:"test"` // stream.Name or rr.Name
 	Role      Role           `json:"role"`
 	Path      string         `json:"path"`
 	Interface string         `json:"interface"`
@@ -106,8 +105,9 @@ type Start struct {
 type Totals struct {
 	Run     uint32        `json:"run"`
 	Elapsed time.Duration `json:"elapsed"` // nanoseconds from the first to the last datagram
-	Sent    uint64        `json:"sent"`    // sender only
-	Tally   stream.Tally  `json:"tally"`   // receiver only
+	Sent    uint64        `json:"sent"`    // a server's answers, too
+	Tally   stream.Tally  `json:"tally"`   // of what came: nothing at the sender of a stream
+	Latency rr.Latency    `json:"latency"` // a client's only
 	Lost    loss.Counts   `json:"lost"`    // by the counters of this side
 	Machine cpu.Times     `json:"machine"` // ticks of all processors in the window
 	User    time.Duration `json:"user"`    // nanoseconds of this process in the window

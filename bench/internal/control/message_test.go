@@ -16,12 +16,13 @@ import (
 	"github.com/xdpath/xdpath/bench/internal/cpu"
 	"github.com/xdpath/xdpath/bench/internal/loss"
 	"github.com/xdpath/xdpath/bench/internal/path"
+	"github.com/xdpath/xdpath/bench/internal/rr"
 	"github.com/xdpath/xdpath/bench/internal/stream"
 )
 
 func prepare() *Prepare {
 	return &Prepare{
-		Test: TestStream, Role: RoleSender, Path: "mmsg", Interface: "xp1a", Queue: 1,
+		Test: stream.Name, Role: RoleSender, Path: "mmsg", Interface: "xp1a", Queue: 1,
 		Local: netip.MustParseAddrPort("10.9.0.1:9001"), Peer: netip.MustParseAddrPort("10.9.0.2:9002"),
 		LocalMAC: "02:00:00:00:00:01", PeerMAC: "02:00:00:00:00:02", Size: 64, Batch: 64, MTU: 1500,
 	}
@@ -42,6 +43,10 @@ func messages() []Message {
 		{Type: TypeTotals, Totals: &Totals{
 			Run: 3, Elapsed: time.Second, Sent: 1 << 60, Tally: stream.Tally{Received: 1, Duplicated: 2, Reordered: 3, Truncated: 4, Corrupt: 5, Foreign: 6},
 			Lost: loss.Counts{{Place: loss.Socket, N: 9, Each: 64}}, Machine: cpu.Times{User: 1, CPUs: 2}, User: 1, System: 2, Info: info,
+		}},
+		{Type: TypeTotals, Totals: &Totals{
+			Run: 4, Sent: 7, Tally: stream.Tally{Received: 6, Duplicated: 1},
+			Latency: rr.Latency{Count: 5, P50: 7 * time.Microsecond, P90: 8, P99: 9, P999: 10, Max: 50 * time.Millisecond},
 		}},
 		{Type: TypeClose},
 		{Type: TypeBye},
@@ -126,6 +131,7 @@ func TestPrepareBounds(t *testing.T) {
 		{"as it is", func(*Prepare) {}, ""},
 		{"smallest", func(p *Prepare) { p.Size, p.Batch, p.Queue, p.MTU = 16, 1, 0, 68 }, ""},
 		{"largest", func(p *Prepare) { p.Size, p.Batch, p.Queue, p.MTU = 65507, 1024, 4095, 65535 }, ""},
+		{"round trips", func(p *Prepare) { p.Test = rr.Name }, ""},
 		{"size below", func(p *Prepare) { p.Size = 15 }, "size 15: must be 16 to 65507"},
 		{"size above", func(p *Prepare) { p.Size = 65508 }, "size 65508"},
 		{"batch below", func(p *Prepare) { p.Batch = 0 }, "batch 0"},

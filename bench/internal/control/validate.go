@@ -8,6 +8,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/xdpath/xdpath/bench/internal/rr"
 	"github.com/xdpath/xdpath/bench/internal/stream"
 )
 
@@ -93,8 +94,8 @@ func (p *Prepare) validate() error {
 	if p == nil {
 		return errBody
 	}
-	if p.Test != TestStream {
-		return fmt.Errorf("test %.40q: there is %s", p.Test, TestStream)
+	if p.Test != stream.Name && p.Test != rr.Name {
+		return fmt.Errorf("test %.40q: there are %s and %s", p.Test, stream.Name, rr.Name)
 	}
 	if p.Role != RoleSender && p.Role != RoleReceiver {
 		return fmt.Errorf("role %.40q: there are %s and %s", p.Role, RoleSender, RoleReceiver)

@@ -35,7 +35,13 @@ func asaviePath() Path {
 			return openAsavieSender(cfg)
 		},
 		Receiver: func(cfg Config) (Receiver, error) {
-			return openAsavieReceiver(cfg)
+			return openAsavieReceiver(cfg, xdp.SocketOptions{
+				NumFrames: cfg.Hold, RxRingNumDescs: cfg.Hold, FillRingNumDescs: cfg.Hold,
+				CompletionRingNumDescs: asavieIdle, TxRingNumDescs: 0,
+			})
+		},
+		Peer: func(cfg Config) (Peer, error) {
+			return openAsaviePeer(cfg)
 		},
 	}
 }

@@ -19,5 +19,6 @@ func asaviePath() Path {
 		Name:     "asavie",
 		Sender:   func(Config) (Sender, error) { return nil, errAsavie },
 		Receiver: func(Config) (Receiver, error) { return nil, errAsavie },
+		Peer:     func(Config) (Peer, error) { return nil, errAsavie },
 	}
 }

@@ -24,15 +24,13 @@ type asavieReceiver struct {
 	rest    []xdp.Desc // received and not handed out yet, the library's slice
 }
 
-func openAsavieReceiver(cfg Config) (*asavieReceiver, error) {
+// openAsavieReceiver opens a socket with the ring sizes in opt.
+func openAsavieReceiver(cfg Config, opt xdp.SocketOptions) (*asavieReceiver, error) {
 	link, err := netlink.LinkByName(cfg.Interface)
 	if err != nil {
 		return nil, fmt.Errorf("look up interface %s: %w", cfg.Interface, err)
 	}
-	a, err := openAsavie(cfg, link.Attrs().Index, xdp.SocketOptions{
-		NumFrames: cfg.Hold, RxRingNumDescs: cfg.Hold, FillRingNumDescs: cfg.Hold,
-		CompletionRingNumDescs: asavieIdle, TxRingNumDescs: 0,
-	})
+	a, err := openAsavie(cfg, link.Attrs().Index, opt)
 	if err != nil {
 		return nil, err
 	}

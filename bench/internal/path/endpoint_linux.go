@@ -10,6 +10,7 @@ import (
 
 	"github.com/xdpath/xdpath/bench/internal/loss"
 	"github.com/xdpath/xdpath/udp"
+	"github.com/xdpath/xdpath/xsk"
 )
 
 // endpointPath is AF_XDP as an application has it: batches of borrowed frames
@@ -19,6 +20,7 @@ func endpointPath() Path {
 		Name:     "xdp",
 		Sender:   func(cfg Config) (Sender, error) { return openEndpointSender(cfg) },
 		Receiver: func(cfg Config) (Receiver, error) { return openEndpointReceiver(cfg) },
+		Peer:     func(cfg Config) (Peer, error) { return openEndpointPeer(cfg, xsk.Adaptive) },
 	}
 }
 
@@ -29,11 +31,14 @@ type endpoint struct {
 }
 
 // openEndpoint opens a connected Conn with rings of the size that the direct path
-// has.
-func openEndpoint(cfg Config) (*endpoint, error) {
+// has, which waits as it does by default.
+func openEndpoint(cfg Config) (*endpoint, error) { return openWaiting(cfg, xsk.Adaptive) }
+
+// openWaiting is openEndpoint for another way of waiting.
+func openWaiting(cfg Config, w xsk.Wait) (*endpoint, error) {
 	c := udp.Config{
 		Interface: cfg.Interface, Local: cfg.Local, Remote: cfg.Peer, Queues: []int{cfg.Queue},
-		RingSize: cfg.Hold, TxFrames: cfg.Hold / 2, TxChecksum: udp.TxNone,
+		RingSize: cfg.Hold, TxFrames: cfg.Hold / 2, TxChecksum: udp.TxNone, Wait: w,
 	}
 	if cfg.Checksum {
 		c.TxChecksum = udp.TxSoftware

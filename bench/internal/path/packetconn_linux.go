@@ -48,6 +48,16 @@ func packetConnPath() Path {
 			e.info.Batch = 1
 			return &connReceiver{connEnd: connEnd{conn: e.conn.PacketConn(), endpoint: e}, buf: make([]byte, cfg.Size+1), expired: true}, nil
 		},
+		Peer: func(cfg Config) (Peer, error) {
+			e, err := openEndpoint(cfg)
+			if err != nil {
+				return nil, err
+			}
+			if _, err := e.warm(cfg); err != nil {
+				return nil, errors.Join(err, e.Close())
+			}
+			return newConnPeer(connEnd{conn: e.conn.PacketConn(), endpoint: e}, cfg), nil
+		},
 	}
 }
 
@@ -69,6 +79,13 @@ func udpConnPath() Path {
 				return nil, err
 			}
 			return &connReceiver{connEnd: *e, buf: make([]byte, cfg.Size+1), expired: true}, nil
+		},
+		Peer: func(cfg Config) (Peer, error) {
+			e, err := openUDPConn(cfg)
+			if err != nil {
+				return nil, err
+			}
+			return newConnPeer(*e, cfg), nil
 		},
 	}
 }

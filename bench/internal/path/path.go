@@ -3,8 +3,8 @@
 // Package path holds the ways of carrying datagrams that the bench compares,
 // one file each, behind one small interface.
 //
-// To add a path, write a file that implements Sender and Receiver and a
-// function that returns its Path, and name that function in All.
+// To add a path, write a file that implements Sender and Receiver, or Peer, and
+// a function that returns its Path, and name that function in All.
 package path
 
 import (
@@ -12,15 +12,30 @@ import (
 	"net/netip"
 
 	"github.com/xdpath/xdpath/bench/internal/loss"
+	"github.com/xdpath/xdpath/bench/internal/rr"
 	"github.com/xdpath/xdpath/bench/internal/stream"
 )
 
-// A Path is one way of carrying datagrams.
+// A Path is one way of carrying datagrams. It has what the tests need that it is
+// for: Sender and Receiver for a stream, Peer, which is either side, for round
+// trips. The others are nil.
 type Path struct {
 	Name     string
-	Extra    bool // runs only when it is asked for, so that a plain bench takes a minute at most
+	Extra    bool // streams only when it is asked to, so that a plain bench takes a minute at most
 	Sender   func(Config) (Sender, error)
 	Receiver func(Config) (Receiver, error)
+	Peer     func(Config) (Peer, error)
+}
+
+// does tells whether the path has what a test needs.
+func (p Path) does(test string) bool {
+	switch test {
+	case stream.Name:
+		return p.Sender != nil
+	case rr.Name:
+		return p.Peer != nil
+	}
+	return false
 }
 
 // Config is what a path is opened with, the same for all paths of a row. It
@@ -40,8 +55,12 @@ type Config struct {
 }
 
 // Hold is how many datagrams every path can hold unread, a power of two: the
-// entries of an AF_XDP path's RX ring, or the receive buffer of a socket.
-const Hold = 4096
+// entries of an AF_XDP path's RX ring, or the receive buffer of a socket. A round
+// trip needs no more than one; there, HoldTrips is what our library has by itself.
+const (
+	Hold      = 4096
+	HoldTrips = 2048
+)
 
 // A Sender is the sending side of an open path. Its stream methods are for one
 // goroutine at a time; the others must not run beside them.
@@ -53,6 +72,12 @@ type Sender interface {
 // A Receiver is the receiving side of an open path, with the same rule.
 type Receiver interface {
 	stream.Receiver
+	End
+}
+
+// A Peer is either side of an open path, for round trips, with the same rule.
+type Peer interface {
+	rr.Peer
 	End
 }
 

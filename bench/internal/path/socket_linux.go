@@ -28,6 +28,7 @@ func socketPath() Path {
 			// One byte more than a payload has, to see one that is too long.
 			return &socketReceiver{udpSocket: s, buf: make([]byte, cfg.Size+1)}, nil
 		},
+		Peer: func(cfg Config) (Peer, error) { return openSocketPeer(cfg) },
 	}
 }
 
@@ -45,13 +46,21 @@ func (s *socketSender) Send(n int) (int, error) {
 	if n == 0 {
 		return 0, nil
 	}
+	if err := s.write(s.buf); err != nil {
+		return 0, err
+	}
+	return 1, nil
+}
+
+// write sends one datagram.
+func (s *udpSocket) write(b []byte) error {
 	for {
-		_, err := unix.Write(s.fd, s.buf)
+		_, err := unix.Write(s.fd, b)
 		switch {
 		case err == nil:
-			return 1, nil
+			return nil
 		case err != unix.EINTR:
-			return 0, fmt.Errorf("send: %w", err)
+			return fmt.Errorf("send: %w", err)
 		}
 	}
 }

@@ -27,6 +27,9 @@ func xdpPath() Path {
 		Receiver: func(cfg Config) (Receiver, error) {
 			return openXDPReceiver(cfg)
 		},
+		Peer: func(cfg Config) (Peer, error) {
+			return openXDPPeer(cfg)
+		},
 	}
 }
 

@@ -20,8 +20,11 @@ type xdpReceiver struct {
 	held    []umem.Frame // whose payloads are handed out
 }
 
-func openXDPReceiver(cfg Config) (*xdpReceiver, error) {
-	e, err := openXDP(cfg, xsk.ReceiveOnly)
+func openXDPReceiver(cfg Config) (*xdpReceiver, error) { return openXDPDirected(cfg, xsk.ReceiveOnly) }
+
+// openXDPDirected opens a receiver that may send as well.
+func openXDPDirected(cfg Config, d xsk.Direction) (*xdpReceiver, error) {
+	e, err := openXDP(cfg, d)
 	if err != nil {
 		return nil, err
 	}

@@ -3,14 +3,20 @@
 package referee
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/vishvananda/netlink"
+
 	"github.com/xdpath/xdpath/bench/internal/loss"
 	"github.com/xdpath/xdpath/bench/internal/path"
+	"github.com/xdpath/xdpath/bench/internal/rr"
+	"github.com/xdpath/xdpath/bench/internal/stream"
 	"github.com/xdpath/xdpath/bench/internal/worker"
 	"github.com/xdpath/xdpath/internal/testnet"
 )
@@ -85,10 +91,21 @@ func localPlan(paths ...string) Plan {
 // kept or replaced as each needs it.
 func TestLocalRepeated(t *testing.T) {
 	l := local(t)
-	p := localPlan(path.Names()...)
+	p := localPlan(path.Names(stream.Name)...)
 	p.Duration, p.Runs = 5*time.Millisecond, 5
 	out, err := Run(t.Context(), p, l, quiet)
 	if err != nil || len(out.Skipped) != 0 || len(out.Results) != 5*len(p.Paths) {
+		t.Errorf("%v: %d results, skipped %+v", err, len(out.Results), out.Skipped)
+	}
+}
+
+// TestLocalTripsRepeated does so with all paths for round trips.
+func TestLocalTripsRepeated(t *testing.T) {
+	l := local(t)
+	p := localPlan(path.Names(rr.Name)...)
+	p.Test, p.Batch, p.Duration, p.Warmup, p.Runs = rr.Name, 1, 5*time.Millisecond, 5*time.Millisecond, 3
+	out, err := Run(t.Context(), p, l, quiet)
+	if err != nil || len(out.Skipped) != 0 || len(out.Results) != 3*len(p.Paths) {
 		t.Errorf("%v: %d results, skipped %+v", err, len(out.Results), out.Skipped)
 	}
 }
@@ -97,7 +114,7 @@ func TestLocalRepeated(t *testing.T) {
 func TestLocalBatches(t *testing.T) {
 	l := local(t)
 	for _, batch := range []int{1, 1024} {
-		p := localPlan(path.Names()...)
+		p := localPlan(path.Names(stream.Name)...)
 		p.Batch = batch
 		out, err := Run(t.Context(), p, l, quiet)
 		if err != nil || len(out.Skipped) != 0 {
@@ -146,30 +163,67 @@ func TestLocalFlap(t *testing.T) {
 // TestLocalCut takes the receiver's link down in the middle of a run and keeps it
 // so. What was sent into the void is in the books, with its place.
 func TestLocalCut(t *testing.T) {
-	for _, name := range path.Names() {
+	for _, name := range path.Names(stream.Name) {
 		t.Run(name, func(t *testing.T) {
-			l := local(t)
-			p := localPlan(name)
-			p.Duration = time.Second
-			cut := time.AfterFunc(700*time.Millisecond, func() {
-				if err := l.pair.B.SetUp(false); err != nil {
-					t.Error(err)
-				}
-			})
-			defer cut.Stop()
-			out, err := Run(t.Context(), p, l, quiet)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, s := range out.Skipped {
-				t.Logf("refused: %s", s.Reason)
-			}
-			for _, r := range out.Results {
-				t.Logf("sent %d, received %d, lost %v", r.Sent, r.Received, r.Loss)
-				if r.Received == 0 || r.Lost == 0 || r.Loss[loss.Unaccounted] != 0 {
-					t.Errorf("%+v", r)
-				}
-			}
+			localCut(t, localPlan(name), 20_000)
 		})
+	}
+	for _, name := range path.Names(rr.Name) {
+		t.Run("rr/"+name, func(t *testing.T) {
+			p := localPlan(name)
+			p.Test, p.Batch = rr.Name, 1
+			localCut(t, p, 500)
+		})
+	}
+}
+
+// localCut runs a plan of one step and cuts the link when so many packets have
+// come to the receiver: more than a warm-up of a millisecond sends.
+func localCut(t *testing.T, p Plan, packets uint64) {
+	l := local(t)
+	p.Warmup, p.Duration = time.Millisecond, time.Second
+	cut := make(chan error, 1)
+	go func() { cut <- cutAfter(t.Context(), l, packets) }()
+	out, err := Run(t.Context(), p, l, quiet)
+	if err := errors.Join(err, <-cut); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range out.Skipped {
+		t.Logf("refused: %s", s.Reason)
+	}
+	for _, r := range out.Results {
+		t.Logf("sent %d, received %d, lost %v", r.Sent, r.Received, r.Loss)
+		if r.Received == 0 || r.Lost == 0 || r.Loss[loss.Unaccounted] != 0 {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+// cutAfter takes the receiver's link down once it has received so many packets.
+func cutAfter(ctx context.Context, l *Local, packets uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		var st *netlink.LinkStatistics
+		err := l.pair.B.NS.Do(func() error {
+			link, err := netlink.LinkByName(l.pair.B.Name)
+			if err == nil {
+				st = link.Attrs().Statistics
+			}
+			return err
+		})
+		switch {
+		case err != nil:
+			return err
+		case st != nil && st.RxPackets >= packets:
+			return l.pair.B.SetUp(false)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/xdpath/xdpath/bench/internal/loss"
 	"github.com/xdpath/xdpath/bench/internal/path"
 	"github.com/xdpath/xdpath/bench/internal/pathtest"
+	"github.com/xdpath/xdpath/bench/internal/stream"
 	"github.com/xdpath/xdpath/bench/internal/worker"
 )
 
@@ -27,6 +28,7 @@ import (
 type bridge struct {
 	t       *testing.T
 	wires   map[string]*pathtest.Wire
+	lines   map[string]*pathtest.Line
 	ends    [2]*End
 	started int
 	workers sync.WaitGroup
@@ -72,8 +74,12 @@ func (b *bridge) start(i int) (*End, error) {
 		Facts: control.Facts{Machine: "test", CPUs: 2, Pinned: []int{i}},
 		Open: func(_ context.Context, p control.Prepare) (path.End, error) {
 			b.prepare(p)
-			w := b.wires[p.Path]
+			w, l := b.wires[p.Path], b.lines[p.Path]
 			switch {
+			case l != nil && p.Role == control.RoleSender:
+				return l.Client(), nil
+			case l != nil:
+				return l.Server(), nil
 			case w == nil:
 				return nil, pathtest.ErrNoPath
 			case p.Role == control.RoleSender:
@@ -97,7 +103,7 @@ func (b *bridge) start(i int) (*End, error) {
 }
 
 func plan(paths ...string) Plan {
-	return Plan{Paths: paths, Sizes: []int{64}, Duration: 20 * time.Millisecond, Warmup: 5 * time.Millisecond, Runs: 2, MTU: 1500, Batch: 8, Patience: 50 * time.Millisecond}
+	return Plan{Test: stream.Name, Paths: paths, Sizes: []int{64}, Duration: 20 * time.Millisecond, Warmup: 5 * time.Millisecond, Runs: 2, MTU: 1500, Batch: 8, Patience: 50 * time.Millisecond}
 }
 
 func quiet(int, Step) {}

@@ -10,6 +10,7 @@ import (
 	"github.com/xdpath/xdpath/bench/internal/control"
 	"github.com/xdpath/xdpath/bench/internal/cpu"
 	"github.com/xdpath/xdpath/bench/internal/loss"
+	"github.com/xdpath/xdpath/bench/internal/rr"
 )
 
 // A Document is what -json writes.
@@ -19,7 +20,9 @@ type Document struct {
 }
 
 // A Result is one measured run of one path. Rates are over Seconds; counts are
-// datagrams. Sent = Received + Lost, and Lost is the sum over Loss.
+// datagrams, or round trips: sent are the requests then, received the answers that
+// came in time, and the sizes are those of one way. Sent = Received + Lost, and
+// Lost is the sum over Loss.
 type Result struct {
 	Test          string     `json:"test"`
 	Path          string     `json:"path"`
@@ -40,6 +43,17 @@ type Result struct {
 	CPUUtil       float64    `json:"cpu_util_pct"` // of all processors, 100 is all busy
 	ServiceDemand float64    `json:"service_demand_us_per_kb"`
 	Seconds       float64    `json:"seconds"` // from the first datagram to the last, at the slower end
+	Latency       *Latency   `json:"latency_us,omitempty"`
+}
+
+// A Latency is the distribution of the round trips of one run, in microseconds to
+// three digits: those that stand at so many percent, in the order of their length.
+type Latency struct {
+	P50  float64 `json:"p50"`
+	P90  float64 `json:"p90"`
+	P99  float64 `json:"p99"`
+	P999 float64 `json:"p99.9"`
+	Max  float64 `json:"max"`
 }
 
 // LostPercent is the share of the sent datagrams that was lost.
@@ -60,31 +74,53 @@ type Side struct {
 // fills in what the run was: MTU and Run. It fails where the totals cannot be:
 // then no figure of the run is worth anything.
 func Compute(p control.Prepare, tx, rx Side) (Result, error) {
-	sent, tally := tx.Totals.Sent, rx.Totals.Tally
-	if tally.Received > sent {
-		return Result{}, fmt.Errorf("received %d datagrams of %d sent", tally.Received, sent)
+	r, err := count(p.Test, tx.Totals, rx.Totals)
+	if err != nil {
+		return Result{}, err
 	}
-	elapsed := max(tx.Totals.Elapsed, rx.Totals.Elapsed)
-	if elapsed <= 0 {
-		return Result{}, fmt.Errorf("a run of %v", elapsed)
-	}
-	seconds := elapsed.Seconds()
-	lost := sent - tally.Received
-	r := Result{
-		Test: p.Test, Path: p.Path, Mode: mode(tx.Totals.Info.Mode, rx.Totals.Info.Mode),
-		Size: p.Size, MTU: p.MTU, Batch: tx.Totals.Info.Batch,
-		TXPPS:      float64(sent) / seconds,
-		RXPPS:      float64(tally.Received) / seconds,
-		GoodputBPS: 8 * float64(tally.Received) * float64(p.Size) / seconds,
-		Sent:       sent, Received: tally.Received, Lost: lost,
-		Duplicated: tally.Duplicated, Reordered: tally.Reordered,
-		Loss:    loss.Attribute(lost, append(tx.Totals.Lost[:len(tx.Totals.Lost):len(tx.Totals.Lost)], rx.Totals.Lost...)),
-		Seconds: seconds,
-	}
+	r.Test, r.Path, r.Size, r.MTU = p.Test, p.Path, p.Size, p.MTU
+	r.Mode, r.Batch = mode(tx.Totals.Info.Mode, rx.Totals.Info.Mode), tx.Totals.Info.Batch
+	r.Lost = r.Sent - r.Received
+	r.Loss = loss.Attribute(r.Lost, append(tx.Totals.Lost[:len(tx.Totals.Lost):len(tx.Totals.Lost)], rx.Totals.Lost...))
+	r.TXPPS, r.RXPPS = float64(r.Sent)/r.Seconds, float64(r.Received)/r.Seconds
+	r.GoodputBPS = 8 * float64(r.Received) * float64(r.Size) / r.Seconds
 	used := machines(tx, rx)
 	r.CPUUtil = used.Utilization()
 	r.ServiceDemand = cpu.ServiceDemand(r.CPUUtil, used.CPUs, r.GoodputBPS/8)
 	return r, nil
+}
+
+// count takes from the totals what was sent and received in which time.
+func count(test string, tx, rx control.Totals) (r Result, err error) {
+	elapsed := max(tx.Elapsed, rx.Elapsed)
+	r = Result{Sent: tx.Sent, Received: rx.Tally.Received, Duplicated: rx.Tally.Duplicated, Reordered: rx.Tally.Reordered}
+	if test == rr.Name {
+		// The server's window is longer: it only waits at its end.
+		elapsed = tx.Elapsed
+		r.Received = tx.Latency.Count
+		r.Duplicated += tx.Tally.Duplicated
+		r.Reordered += tx.Tally.Reordered
+		r.Latency = latency(tx.Latency)
+		// What was answered was asked, and each thing once but for duplicates.
+		if got := tx.Tally.Received; got < r.Received || got > rx.Sent || rx.Tally.Received > r.Sent {
+			return r, fmt.Errorf("%d requests, of which %d came, and %d answers, of which %d came, %d in time",
+				r.Sent, rx.Tally.Received, rx.Sent, got, r.Received)
+		}
+	}
+	if r.Received > r.Sent {
+		return r, fmt.Errorf("received %d datagrams of %d sent", r.Received, r.Sent)
+	}
+	if elapsed <= 0 {
+		return r, fmt.Errorf("a run of %v", elapsed)
+	}
+	r.Seconds = elapsed.Seconds()
+	return r, nil
+}
+
+// latency is l in microseconds.
+func latency(l rr.Latency) *Latency {
+	us := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+	return &Latency{P50: us(l.P50), P90: us(l.P90), P99: us(l.P99), P999: us(l.P999), Max: us(l.Max)}
 }
 
 // machines is the time of all processors that the run could use. Two workers

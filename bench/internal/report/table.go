@@ -7,30 +7,44 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/xdpath/xdpath/bench/internal/rr"
 )
 
 // Width is the most columns that the table and its notes take.
 const Width = 120
 
-// Baseline is the path that the last column compares with.
-const Baseline = "mmsg"
-
 // reasonColumn is the column from which a row without figures tells why.
 const reasonColumn = 2
 
-var header = [2][]string{
-	{"size", "path", "mode", "sent", "recv", "min..max", "goodput", "lost", "where", "CPU", "demand", "times"},
-	{"byte", "", "", "Mpps", "Mpps", "Mpps", "", "%", "", "%", "µs/KB", Baseline},
+// A column is one of a test's table.
+type column struct {
+	head, unit string
+	words      bool // aligned to the left
+	text       func(r Row, rows []Row) string
 }
 
-// leftAligned are the columns that hold words.
-var leftAligned = map[int]bool{1: true, 2: true, 8: true}
+// columns are those of a test, the first two alike in all.
+func columns(test string) []column {
+	all := []column{
+		{"size", "byte", false, func(r Row, _ []Row) string { return fmt.Sprint(r.Size) }},
+		{"path", "", true, func(r Row, _ []Row) string { return r.Path }},
+	}
+	if test == rr.Name {
+		return append(all, tripColumns()...)
+	}
+	return append(all, streamColumns()...)
+}
 
-// WriteTable writes rows and, beneath them, the notes.
-func WriteTable(w io.Writer, rows []Row, notes []string) error {
-	lines := [][]string{header[0], header[1]}
+// WriteTable writes the rows of a test and, beneath them, the notes.
+func WriteTable(w io.Writer, test string, rows []Row, notes []string) error {
+	cols := columns(test)
+	lines := make([][]string, 2, 2+len(rows))
+	for _, c := range cols {
+		lines[0], lines[1] = append(lines[0], c.head), append(lines[1], c.unit)
+	}
 	for _, r := range rows {
-		lines = append(lines, cells(r, rows))
+		lines = append(lines, cells(cols, r, rows))
 	}
 	widths := columnWidths(lines)
 	var b strings.Builder
@@ -38,7 +52,7 @@ func WriteTable(w io.Writer, rows []Row, notes []string) error {
 		if i >= 2 && (i == 2 || rows[i-2].Size != rows[i-3].Size) {
 			b.WriteString("\n")
 		}
-		writeLine(&b, cells, widths)
+		writeLine(&b, cols, cells, widths)
 	}
 	b.WriteString("\n")
 	for _, n := range notes {
@@ -52,78 +66,21 @@ func WriteTable(w io.Writer, rows []Row, notes []string) error {
 
 // cells returns the texts of a row, the last one being the reason if it has no
 // figures.
-func cells(r Row, rows []Row) []string {
-	if len(r.Runs) == 0 {
-		return []string{fmt.Sprint(r.Size), r.Path, "not run: " + r.Reason}
-	}
-	m := r.Median()
-	return []string{
-		fmt.Sprint(r.Size), r.Path, m.Mode, mpps(m.TXPPS), mpps(m.RXPPS), mpps(r.Least()) + ".." + mpps(r.Most()),
-		bitrate(m.GoodputBPS), percent(m), where(m), fmt.Sprintf("%.0f", m.CPUUtil), digits(m.ServiceDemand), ratio(m, rows),
-	}
-}
-
-func mpps(pps float64) string { return digits(pps / 1e6) }
-
-// digits shows as much of a number as is worth reading, in six characters for
-// all that can be expected.
-func digits(v float64) string {
-	switch {
-	case v < 10:
-		return fmt.Sprintf("%.3f", v)
-	case v < 100:
-		return fmt.Sprintf("%.2f", v)
-	default:
-		return fmt.Sprintf("%.1f", v)
-	}
-}
-
-func bitrate(bps float64) string {
-	if bps >= 1e9 {
-		return fmt.Sprintf("%.2f Gb/s", bps/1e9)
-	}
-	return fmt.Sprintf("%.0f Mb/s", bps/1e6)
-}
-
-// percent shows that something was lost even where it rounds to nothing.
-func percent(r Result) string {
-	p := r.LostPercent()
-	switch {
-	case p > 0 && p < 0.01:
-		return "<0.01"
-	case p < 10:
-		return fmt.Sprintf("%.2f", p)
-	default:
-		return fmt.Sprintf("%.1f", p)
-	}
-}
-
-// where names the place of most losses.
-func where(r Result) string {
-	place, ok := r.Loss.Main()
-	if !ok {
-		return "-"
-	}
-	if len(r.Loss) > 1 {
-		return fmt.Sprintf("%s +%d", place, len(r.Loss)-1)
-	}
-	return string(place)
-}
-
-// ratio compares what m received with what the baseline did at that size.
-func ratio(m Result, rows []Row) string {
-	for _, r := range rows {
-		if r.Path == Baseline && r.Size == m.Size && len(r.Runs) > 0 && r.Median().RXPPS > 0 {
-			return fmt.Sprintf("%.2f", m.RXPPS/r.Median().RXPPS)
+func cells(cols []column, r Row, rows []Row) []string {
+	var texts []string
+	for i, c := range cols {
+		if i == reasonColumn && len(r.Runs) == 0 {
+			return append(texts, "not run: "+r.Reason)
 		}
+		texts = append(texts, c.text(r, rows))
 	}
-	return "-"
+	return texts
 }
 
 // columnWidths returns how wide each column must be. A reason takes the rest of
 // its line and widens nothing.
 func columnWidths(lines [][]string) []int {
-	widths := make([]int, len(header[0]))
+	widths := make([]int, len(lines[0]))
 	for _, cells := range lines {
 		for i, c := range cells {
 			if len(cells) == len(widths) || i < reasonColumn {
@@ -134,7 +91,7 @@ func columnWidths(lines [][]string) []int {
 	return widths
 }
 
-func writeLine(b *strings.Builder, cells []string, widths []int) {
+func writeLine(b *strings.Builder, cols []column, cells []string, widths []int) {
 	var line strings.Builder
 	for i, c := range cells {
 		if len(cells) < len(widths) && i == reasonColumn {
@@ -143,7 +100,7 @@ func writeLine(b *strings.Builder, cells []string, widths []int) {
 			break
 		}
 		pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c))
-		if leftAligned[i] {
+		if cols[i].words {
 			line.WriteString(c + pad)
 		} else {
 			line.WriteString(pad + c)

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/xdpath/xdpath/bench/internal/loss"
+	"github.com/xdpath/xdpath/bench/internal/stream"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -70,7 +71,7 @@ func TestTable(t *testing.T) {
 	doc, paths, sizes := document()
 	var got bytes.Buffer
 	notes := []string{"A short note.", strings.Repeat("A long note that is wrapped. ", 8)}
-	if err := WriteTable(&got, Rows(doc, paths, sizes), notes); err != nil {
+	if err := WriteTable(&got, stream.Name, Rows(doc, paths, sizes), notes); err != nil {
 		t.Fatal(err)
 	}
 	const golden = "testdata/table.txt"
@@ -101,7 +102,7 @@ func TestTableWidest(t *testing.T) {
 	r.ServiceDemand = 1234.5678
 	r.Sent, r.Lost = 100, 100
 	var got bytes.Buffer
-	if err := WriteTable(&got, Rows(Document{Results: []Result{r}}, []string{r.Path}, []int{r.Size}), nil); err != nil {
+	if err := WriteTable(&got, stream.Name, Rows(Document{Results: []Result{r}}, []string{r.Path}, []int{r.Size}), nil); err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(got.String()) {

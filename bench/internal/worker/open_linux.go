@@ -10,6 +10,7 @@ import (
 
 	"github.com/xdpath/xdpath/bench/internal/control"
 	"github.com/xdpath/xdpath/bench/internal/path"
+	"github.com/xdpath/xdpath/bench/internal/rr"
 )
 
 const (
@@ -21,7 +22,7 @@ const (
 // that is down, as some are for seconds when a program is attached, is waited
 // for before and after.
 func OpenPath(ctx context.Context, p control.Prepare) (path.End, error) {
-	found, err := path.Find(p.Path)
+	found, err := path.Find(p.Path, p.Test)
 	if err != nil {
 		return nil, err
 	}
@@ -33,9 +34,13 @@ func OpenPath(ctx context.Context, p control.Prepare) (path.End, error) {
 		return nil, err
 	}
 	var end path.End
-	if p.Role == control.RoleSender {
+	switch {
+	case p.Test == rr.Name:
+		cfg.Hold = path.HoldTrips
+		end, err = found.Peer(cfg)
+	case p.Role == control.RoleSender:
 		end, err = found.Sender(cfg)
-	} else {
+	default:
 		end, err = found.Receiver(cfg)
 	}
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/xdpath/xdpath/bench/internal/path"
 )
 
-// An Opener opens the side of a path that p describes: a path.Sender or a
-// path.Receiver, as its role says.
+// An Opener opens the side of a path that p describes: a path.Sender, a
+// path.Receiver or a path.Peer, as its test and role say.
 type Opener func(ctx context.Context, p control.Prepare) (path.End, error)
 
 // Config is what a worker serves with.

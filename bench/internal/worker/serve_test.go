@@ -16,6 +16,7 @@ import (
 	"github.com/xdpath/xdpath/bench/internal/loss"
 	"github.com/xdpath/xdpath/bench/internal/path"
 	"github.com/xdpath/xdpath/bench/internal/pathtest"
+	"github.com/xdpath/xdpath/bench/internal/stream"
 )
 
 const wait = 10 * time.Second
@@ -30,6 +31,21 @@ type rig struct {
 
 // serve starts a worker whose paths are the ends of wire.
 func serve(t *testing.T, wire *pathtest.Wire) *rig {
+	t.Helper()
+	return serveEnds(t, func(p control.Prepare) (path.End, error) {
+		switch {
+		case p.Path != "wire":
+			return nil, pathtest.ErrNoPath
+		case p.Role == control.RoleSender:
+			return wire.Sender(), nil
+		default:
+			return wire.Receiver(), nil
+		}
+	})
+}
+
+// serveEnds starts a worker that opens paths that way.
+func serveEnds(t *testing.T, open func(control.Prepare) (path.End, error)) *rig {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -48,16 +64,7 @@ func serve(t *testing.T, wire *pathtest.Wire) *rig {
 	var tick uint64
 	cfg := Config{
 		Facts: control.Facts{Machine: "test", CPUs: 2},
-		Open: func(_ context.Context, p control.Prepare) (path.End, error) {
-			switch {
-			case p.Path != "wire":
-				return nil, pathtest.ErrNoPath
-			case p.Role == control.RoleSender:
-				return wire.Sender(), nil
-			default:
-				return wire.Receiver(), nil
-			}
-		},
+		Open:  func(_ context.Context, p control.Prepare) (path.End, error) { return open(p) },
 		Meter: func(control.Prepare) (Gauges, error) {
 			tick++
 			return Gauges{RXDropped: 5 * tick, TXDropped: 3 * tick, Machine: cpu.Times{User: 100 * tick, CPUs: 2}, User: time.Duration(tick)}, nil
@@ -110,7 +117,7 @@ func hello() control.Message {
 
 func prepare(role control.Role, name string) control.Message {
 	return control.Message{Type: control.TypePrepare, Prepare: &control.Prepare{
-		Test: control.TestStream, Role: role, Path: name, Interface: "x",
+		Test: stream.Name, Role: role, Path: name, Interface: "x",
 		Local: netip.MustParseAddrPort("10.9.0.1:1"), Peer: netip.MustParseAddrPort("10.9.0.2:2"),
 		LocalMAC: "02:00:00:00:00:01", PeerMAC: "02:00:00:00:00:02", Size: 64, Batch: 8, MTU: 1500,
 	}}
@@ -172,7 +179,7 @@ func TestReceiverWindow(t *testing.T) {
 func TestOrder(t *testing.T) {
 	r := serve(t, pathtest.NewWire(64, 8))
 	r.refused(prepare(control.RoleSender, "wire"), "prepare before hello")
-	r.refused(control.Message{Type: control.TypeHello, Hello: &control.Hello{Version: control.Version + 1}}, "protocol version 2")
+	r.refused(control.Message{Type: control.TypeHello, Hello: &control.Hello{Version: control.Version + 1}}, "protocol version 3, this worker has 2")
 	r.refused(start(1, time.Second), "start before hello")
 	r.must(hello(), control.TypeHello)
 	r.refused(start(1, time.Second), "without a path")

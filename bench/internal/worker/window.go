@@ -10,6 +10,7 @@ import (
 	"github.com/xdpath/xdpath/bench/internal/control"
 	"github.com/xdpath/xdpath/bench/internal/loss"
 	"github.com/xdpath/xdpath/bench/internal/path"
+	"github.com/xdpath/xdpath/bench/internal/rr"
 	"github.com/xdpath/xdpath/bench/internal/stream"
 )
 
@@ -77,22 +78,48 @@ func (w *window) run(ctx context.Context, before reading) (err error) {
 	return nil
 }
 
+// move runs the side of the test that was prepared.
 func (w *window) move(ctx context.Context) error {
+	gen := stream.NewGenerator(w.prepare.Size, w.start.Run)
+	check := stream.NewChecker(w.prepare.Size, w.start.Run)
+	defer func() { w.totals.Tally = check.Tally() }()
 	switch end := w.end.(type) {
 	case path.Sender:
-		gen := stream.NewGenerator(w.prepare.Size, w.start.Run)
-		sent, err := stream.Transmit(ctx, end, gen, w.prepare.Batch, w.start.Duration)
-		w.totals.Sent, w.totals.Elapsed = sent.Datagrams, sent.Elapsed
-		w.totals.Lost = append(w.totals.Lost, loss.Count{Place: loss.TXRing, N: sent.Left})
-		return err
+		return w.send(ctx, end, gen)
 	case path.Receiver:
-		check := stream.NewChecker(w.prepare.Size, w.start.Run)
 		elapsed, err := stream.Collect(ctx, end, check, w.prepare.Batch)
-		w.totals.Tally, w.totals.Elapsed = check.Tally(), elapsed
+		w.totals.Elapsed = elapsed
 		return err
+	case path.Peer:
+		if w.prepare.Role == control.RoleSender {
+			return w.ping(ctx, end, gen, check)
+		}
+		return w.echo(ctx, end, check)
 	default:
 		return fmt.Errorf("path %s has no traffic to run", w.prepare.Path)
 	}
+}
+
+func (w *window) send(ctx context.Context, s path.Sender, gen stream.Generator) error {
+	sent, err := stream.Transmit(ctx, s, gen, w.prepare.Batch, w.start.Duration)
+	w.totals.Sent, w.totals.Elapsed = sent.Datagrams, sent.Elapsed
+	w.totals.Lost = append(w.totals.Lost, loss.Count{Place: loss.TXRing, N: sent.Left})
+	return err
+}
+
+func (w *window) ping(ctx context.Context, p path.Peer, gen stream.Generator, check *stream.Checker) error {
+	trips, err := rr.Ping(ctx, p, gen, check, w.start.Duration)
+	w.totals.Sent, w.totals.Elapsed, w.totals.Latency = trips.Sent, trips.Elapsed, trips.Latency
+	w.totals.Lost = append(w.totals.Lost, loss.Count{Place: loss.Late, N: check.Tally().Received - trips.Latency.Count})
+	return err
+}
+
+func (w *window) echo(ctx context.Context, p path.Peer, check *stream.Checker) error {
+	begun := time.Now()
+	served, err := rr.Echo(ctx, p, check)
+	w.totals.Sent, w.totals.Elapsed = served.Answered, time.Since(begun)
+	w.totals.Lost = append(w.totals.Lost, loss.Count{Place: loss.Late, N: served.Late})
+	return err
 }
 
 // A reading is what all counters showed at one moment.
@@ -117,9 +144,11 @@ func (w *window) settle(before, after reading) {
 	t.Info = w.end.Info()
 	lost := after.lost.Since(before.lost)
 	bundle := uint64(t.Info.Bundle)
-	if w.prepare.Role == control.RoleSender {
+	both := w.prepare.Test == rr.Name
+	if both || w.prepare.Role == control.RoleSender {
 		lost = append(lost, loss.Count{Place: loss.DeviceTX, N: a.TXDropped - min(a.TXDropped, b.TXDropped), Each: bundle})
-	} else {
+	}
+	if both || w.prepare.Role == control.RoleReceiver {
 		lost = merge(lost, loss.Count{Place: loss.Truncated, N: t.Tally.Truncated})
 		lost = append(lost, loss.Count{Place: loss.Corrupt, N: t.Tally.Corrupt})
 		lost = append(lost, loss.Count{Place: loss.DeviceRX, N: deviceRX(b, a, lost), Each: bundle})
