@@ -49,7 +49,6 @@ func (o *opening) undo() {
 // is bound, ours will be: the kernel takes no flags with a shared UMEM (xsk_bind,
 // net/xdp/xsk.c).
 func (o *opening) inherit(members []umem.Member) error {
-	o.sys.fd = -1
 	for _, m := range members {
 		// ENXIO: its device is gone, and nothing can be shared with it.
 		if _, _, err := unix.Recvfrom(m.FD, nil, unix.MSG_DONTWAIT); errors.Is(err, unix.ENXIO) {

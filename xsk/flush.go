@@ -57,7 +57,7 @@ func (s *Socket) wakeTx(reap func() int) (left int, err error) {
 		wakeErr := s.os.wakeTx()
 		after := s.tx.Consumed()
 		pending = s.tx.Pending()
-		switch o := classify(wakeErr, before != after); o {
+		switch o := s.classify(wakeErr, before != after); o {
 		case done, again:
 			if before != after {
 				continue

@@ -167,7 +167,7 @@ func (s *Socket) passing(err error) bool {
 // openOnce makes a fresh socket and everything on it, in one mode.
 func (s *Socket) openOnce(mode Mode) error {
 	return s.area.Attach(func(mem []byte, members []umem.Member) (umem.Member, error) {
-		o := &opening{s: s, mode: mode, shared: -1}
+		o := &opening{s: s, mode: mode, shared: -1, sys: system{fd: -1, asker: -1}}
 		err := o.inherit(members)
 		if err == nil {
 			err = o.open(mem)

@@ -58,6 +58,9 @@ func (o *opening) readBack() error {
 	if opts.flags&unix.XDP_OPTIONS_ZEROCOPY != 0 {
 		s.info.Mode = ZeroCopy
 	}
+	if s.info.Mode == ZeroCopy {
+		o.sys.asker, o.sys.index = asker(), s.info.Index
+	}
 	s.info.Driver = driver(s.info.Interface)
 	return nil
 }
@@ -85,9 +88,15 @@ func driver(name string) string {
 
 // system is the kernel behind a real socket.
 type system struct {
-	fd   int
-	maps [][]byte // RX and TX ring
+	fd    int
+	maps  [][]byte // RX and TX ring
+	asker int      // in zero-copy mode, for present: of the network namespace that the socket is in
+	index int      // of the interface
 }
+
+// present tells whether the interface is still in the socket's network namespace,
+// or that there is no telling.
+func (k *system) present() bool { return k.asker < 0 || hasIndex(k.asker, k.index) }
 
 // wakeTx makes the kernel look at the TX ring. Without MSG_DONTWAIT it would
 // answer EOPNOTSUPP (__xsk_sendmsg, net/xdp/xsk.c).
@@ -123,6 +132,10 @@ func (k *system) close() error {
 		}
 	}
 	k.maps = nil
+	if k.asker >= 0 {
+		unix.Close(k.asker)
+		k.asker = -1
+	}
 	if err := unix.Close(k.fd); err != nil && first == nil {
 		first = os.NewSyscallError("close", err)
 	}

@@ -60,3 +60,25 @@ func playFiles(t *testing.T, args []string) {
 		files = files[:last]
 	}
 }
+
+// What tells a driver that takes nothing yet from an interface that is gone.
+func TestHasIndex(t *testing.T) {
+	pair := testnet.TestPair(t, testnet.Config{})
+	fd := -1
+	if err := pair.A.NS.Do(func() error { fd = asker(); return nil }); err != nil || fd < 0 {
+		t.Fatal(fd, err)
+	}
+	defer unix.Close(fd)
+	if !hasIndex(fd, pair.A.Index) {
+		t.Error("an interface that is there is not")
+	}
+	if err := pair.A.Delete(); err != nil {
+		t.Fatal(err)
+	}
+	if hasIndex(fd, pair.A.Index) {
+		t.Error("a deleted interface is there")
+	}
+	if !hasIndex(-1, 1) {
+		t.Error("gone without being asked for")
+	}
+}

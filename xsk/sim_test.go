@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/xdpath/xdpath/internal/ring"
 	"github.com/xdpath/xdpath/internal/wait"
@@ -34,7 +35,8 @@ type sim struct {
 	stats  kernelStats     // rxDropped and rxRingFull, as the kernel counts
 	kicks  atomic.Int64
 	closes atomic.Int64
-	bell   *os.File // readable for ever: a poll returns at once
+	left   atomic.Bool // the interface
+	bell   *os.File    // readable for ever: a poll returns at once
 }
 
 // simConfig is a socket's shape over a simulated kernel.
@@ -90,7 +92,7 @@ func newSim(t testing.TB, c simConfig) (*Socket, *sim) {
 	if k.bell, err = os.Open(os.DevNull); err != nil {
 		t.Fatal(err)
 	}
-	s := &Socket{cfg: Config{Wait: c.wait, Linger: defaultLinger}.withDefaults(), area: area, os: k, txPool: txPool, own: true}
+	s := &Socket{cfg: Config{Wait: c.wait, Linger: defaultLinger}.withDefaults(), area: area, os: k, txPool: txPool, own: true, opened: time.Now()}
 	s.info = Info{Interface: "sim0", Mode: Copy, TxBudget: c.budget, MultiBuffer: c.multi}
 	s.SetMTU(9000)
 	s.rxWait.Mode = wait.Mode(c.wait)
@@ -136,6 +138,7 @@ func alignedMemory(n int) []byte {
 
 func (k *sim) poller() int   { return int(k.bell.Fd()) }
 func (k *sim) wakeRx() error { return nil }
+func (k *sim) present() bool { return !k.left.Load() }
 func (k *sim) close() error  { k.closes.Add(1); return nil }
 func (k *sim) statistics() (kernelStats, error) {
 	k.mu.Lock()

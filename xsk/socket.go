@@ -56,6 +56,7 @@ type kernel interface {
 	wakeTx() error                    // look at the TX ring
 	wakeRx() error                    // look at the fill ring; run the queue's NAPI
 	statistics() (kernelStats, error) // the kernel's counters
+	present() bool                    // whether the interface is still there; asked in zero-copy mode only
 	poller() int                      // descriptor to poll for received frames
 	close() error                     // unmap the socket's rings and close its descriptor
 }

@@ -75,6 +75,18 @@ func mapRing[T any](fd int, pgoff int64, off unix.XDPRingOffset, size uint32) (r
 	return shared, mem, nil
 }
 
+// hasIndex tells whether the network namespace of the socket fd has an interface
+// of that index, or that it could not be asked.
+func hasIndex(fd, index int) bool {
+	req := struct {
+		name  [unix.IFNAMSIZ]byte
+		index int32
+		_     [20]byte // the rest of the union in struct ifreq
+	}{index: int32(index)}
+	_, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCGIFNAME, uintptr(unsafe.Pointer(&req)))
+	return e != unix.ENODEV
+}
+
 // channels is struct ethtool_channels of include/uapi/linux/ethtool.h.
 type channels struct {
 	cmd                                    uint32

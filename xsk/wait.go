@@ -52,7 +52,7 @@ func (s *Socket) bound() error {
 	now, last := int64(time.Since(s.opened)), s.asked.Load()
 	if !s.unbound.Load() && now-last >= int64(askEvery) && s.asked.CompareAndSwap(last, now) {
 		s.rxMu.Lock()
-		if !s.closed.Load() && classify(s.os.wakeRx(), false) == gone {
+		if !s.closed.Load() && s.classify(s.os.wakeRx(), false) == gone {
 			s.unbound.Store(true)
 		}
 		s.rxMu.Unlock()
