@@ -85,6 +85,9 @@ func (d *decoded) holds(r packet.Reason, frame []byte) bool {
 		ip = 18
 	}
 	switch r {
+	case packet.NotIP: // gopacket guesses at IP behind types that it does not know
+		kind := binary.BigEndian.Uint16(frame[ip-2:])
+		return kind != 0x0800 && kind != 0x86dd
 	case packet.BadVersion:
 		return frame[ip]>>4 != 4 && !d.v6() || frame[ip]>>4 != 6 && d.v6()
 	case packet.BadIPChecksum:
