@@ -59,6 +59,13 @@ func (a *Area) Detach(fd int, close func() error) error {
 	return err
 }
 
+// InUse tells whether there is a socket on the area.
+func (a *Area) InUse() bool {
+	a.opening.Lock()
+	defer a.opening.Unlock()
+	return len(a.members) > 0
+}
+
 // CloseWithLast makes the area one that is closed with the last socket on it, see
 // [Area.CloseUnused]: that of a socket which made it for itself.
 func (a *Area) CloseWithLast() {

@@ -152,6 +152,32 @@ func (a *Area) Completed(rings uint32, x, y []uint64) (n int, err error) {
 	return n, err
 }
 
+// Unsent makes a frame of the address of a TX ring that a socket leaves behind,
+// for [Area.Recall].
+func (a *Area) Unsent(rings uint32, addr uint64) (f Frame, ok bool) {
+	chunk := addr >> a.shift
+	if chunk >= uint64(len(a.words)) {
+		return Frame{}, false
+	}
+	w := word(a.words[chunk].Load())
+	return Frame{chunk: uint32(chunk), gen: w.gen(), area: a.id}, w.owner() == transmitting && w.rings() == rings
+}
+
+// Recall takes the frames of [Area.Unsent] back that nobody has completed since,
+// when the kernel cannot take them any more, and returns how many those are. Not
+// to be called during [Area.Completed] of the same rings.
+func (a *Area) Recall(rings uint32, frames []Frame) (n int) {
+	var batch putter
+	for _, f := range frames {
+		if a.words[f.chunk].CompareAndSwap(makeWord(f.gen, rings, transmitting), makeWord(f.gen+1, 0, free)) {
+			batch.put(a, f.chunk)
+			n++
+		}
+	}
+	batch.done()
+	return n
+}
+
 // Reclaim takes back every chunk that the pair of rings still holds, after its
 // last socket was closed and the kernel has let go of them.
 func (a *Area) Reclaim(rings uint32) (n int) {

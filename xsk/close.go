@@ -33,9 +33,6 @@ func (s *Socket) Close() error {
 
 	s.rxMu.Lock()
 	s.txMu.Lock()
-	if s.rx != nil && s.rings.shared() {
-		s.drop()
-	}
 	s.last, _ = s.os.statistics()
 	s.closed.Store(true)
 	s.txMu.Unlock()
@@ -43,19 +40,25 @@ func (s *Socket) Close() error {
 	s.rxWait.Close()
 	s.txWait.Close()
 
-	zeroCopy := s.info.Mode == ZeroCopy
-	fd := s.os.poller()
-	last, err := s.rings.leave(fd)
-	errs := []error{err, s.area.Detach(fd, s.os.close)}
-	if zeroCopy && !s.own {
+	last, unsent, err := s.leave()
+	errs := []error{err}
+	switch {
+	case s.info.Mode == ZeroCopy && (!s.own || s.area.InUse()):
 		// The device goes on writing into the chunks that it was given
 		// until the kernel's work queue has taken them from it
 		// (xp_release_deferred, net/xdp/xsk_buff_pool.c), which nothing
 		// tells us of. Others must not get them before.
-		time.Sleep(zeroCopyRelease)
+		time.Sleep(kernelRelease)
+	case len(unsent) > 0 && s.txN.wakeups > 0:
+		// Before Linux 6.17 a wakeup that ends early has taken frames that
+		// the ring's index does not tell of (__xsk_generic_xmit,
+		// net/xdp/xsk.c). They are completed meanwhile.
+		time.Sleep(kernelRelease)
 	}
 	if last {
 		errs = append(errs, s.rings.end())
+	} else {
+		s.rings.recall(unsent)
 	}
 	errs = append(errs, s.closeMemory())
 	if err := errors.Join(errs...); err != nil {
@@ -64,9 +67,46 @@ func (s *Socket) Close() error {
 	return nil
 }
 
+// leave takes the closed socket off its rings and its area and closes its
+// descriptor, while no other socket is opened on the area: one that joins the
+// rings does so wholly before or after. To those who go on sharing the rings it
+// leaves the frames that were not read, and it returns those that are in the TX
+// ring, for when the kernel can take them no more.
+func (s *Socket) leave() (last bool, unsent []umem.Frame, err error) {
+	fd := s.os.poller()
+	err = s.area.Detach(fd, func() error {
+		var left error
+		if last, left = s.rings.leave(fd); !last {
+			s.drop()
+			unsent = s.unsent()
+		}
+		return errors.Join(left, s.os.close())
+	})
+	return last, unsent, err
+}
+
+// unsent is the frames in the TX ring.
+func (s *Socket) unsent() (frames []umem.Frame) {
+	if s.tx == nil {
+		return nil
+	}
+	x, y := s.tx.Untaken()
+	for _, span := range [2][]desc{x, y} {
+		for _, d := range span {
+			if f, ok := s.area.Unsent(s.rings.id, d.Addr); ok {
+				frames = append(frames, f)
+			}
+		}
+	}
+	return frames
+}
+
 // drop gives the frames that were not read back to the fill ring, which goes on
-// to serve who shares it. The receive lock is held.
+// to serve who shares it.
 func (s *Socket) drop() {
+	if s.rx == nil {
+		return
+	}
 	var frames [64]umem.Frame
 	for left := int(s.rx.Size()); left > 0; left -= len(frames) {
 		n := 0
@@ -83,10 +123,11 @@ func (s *Socket) drop() {
 	}
 }
 
-// zeroCopyRelease is how long the chunks of a closed zero-copy socket are kept
-// from other users of its area. A queue was seen busy for some 20 ms after its
-// last socket had closed.
-const zeroCopyRelease = 100 * time.Millisecond
+// kernelRelease is how long the chunks of a closed zero-copy socket are kept from
+// other users of its area, and those that a socket may have in transmission from
+// who shares its queue. A queue was seen busy for some 20 ms after its last
+// socket had closed.
+const kernelRelease = 100 * time.Millisecond
 
 // closeMemory gives up the pool that the socket made in another's area, and the
 // area that a socket made when this was the last on it: others may be using both

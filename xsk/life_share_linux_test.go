@@ -4,6 +4,7 @@ package xsk
 
 import (
 	"errors"
+	"net"
 	"testing"
 	"time"
 
@@ -73,5 +74,82 @@ func TestLifeShareQueueClose(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// A socket that shares its queue and is closed with frames in its TX ring, which
+// nothing sent, gives these back, and no other: those of the other one stay in
+// transmission until they are completed.
+func TestLifeShareQueueUnsent(t *testing.T) {
+	pair := testnet.TestPair(t, testnet.Config{})
+	a := openIn(t, pair.A.NS, Config{Interface: pair.A.Name, RxFrames: 64, TxFrames: 64, FillSize: 64, RxSize: 64, TxSize: 64})
+	tp := template(t, pair.A, pair.B)
+	for round := range 5 {
+		b, err := tryIn(pair.A.NS, Config{Interface: pair.A.Name, Share: a, TxPool: a.TxPool(), RxSize: 64, TxSize: 64, Linger: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fill := func(s *Socket, n int) {
+			frames := make([]umem.Frame, n)
+			if got, err := s.Reserve(frames); got != n || err != nil {
+				t.Fatalf("round %d: reserved %d of %d: %v, %v", round, got, n, err, s.Snapshot())
+			}
+			for i := range frames {
+				frames[i] = write(t, s, frames[i], datagram(&tp, uint64(i), 64))
+			}
+			if got, err := s.Send(frames); got != n || err != nil {
+				t.Fatal(got, err)
+			}
+		}
+		fill(b, 40)
+		if _, err := b.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		fill(b, 16)
+		fill(a, 8)
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+		if got := a.Snapshot().Transmitting; got != 8 {
+			t.Errorf("round %d: %d in transmission after close, want the other's 8", round, got)
+		}
+		if err := a.Drain(within(t, 5*time.Second)); err != nil {
+			t.Errorf("round %d: %v", round, err)
+		}
+		checkArea(t, a.Area())
+	}
+	if st, _ := a.Stats(); st.Invalid != 0 || a.TxPool().Free() != 64 {
+		t.Errorf("%d free, %+v", a.TxPool().Free(), st)
+	}
+}
+
+// While sockets come to share a queue, the one they share is closed: each of them
+// is wholly there or not at all, and afterwards the queue is free.
+func TestLifeShareQueueRace(t *testing.T) {
+	pair := testnet.TestPair(t, testnet.Config{})
+	for round := range 20 {
+		a, err := tryIn(pair.A.NS, Config{Interface: pair.A.Name, RxFrames: 64, TxFrames: 64, FillSize: 64, RxSize: 64, TxSize: 64})
+		if err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+		area := a.Area()
+		closed := make(chan error)
+		go func() {
+			time.Sleep(time.Duration(round*20) * time.Microsecond)
+			closed <- a.Close()
+		}()
+		b, err := tryIn(pair.A.NS, Config{Interface: pair.A.Name, Share: a, TxPool: a.TxPool(), RxSize: 64, TxSize: 64})
+		if err := <-closed; err != nil {
+			t.Errorf("round %d: close: %v", round, err)
+		}
+		if err == nil {
+			err = b.Close()
+		} else if errors.Is(err, net.ErrClosed) {
+			err = nil
+		}
+		if err != nil {
+			t.Errorf("round %d: %v", round, err)
+		}
+		checkArea(t, area)
 	}
 }

@@ -150,6 +150,14 @@ func (p *pair) reap(limit uint32) (n int) {
 	return n
 }
 
+// recall takes back what a socket that was closed left in its TX ring.
+func (p *pair) recall(frames []umem.Frame) {
+	p.reap(p.doneSize) // of these too, perhaps: the kernel may say late what it took
+	p.doneMu.Lock()
+	defer p.doneMu.Unlock()
+	p.area.Recall(p.id, frames)
+}
+
 // join adds a socket to the pair; false means that its last one has left.
 func (p *pair) join(fd int) bool {
 	p.usersMu.Lock()
@@ -158,13 +166,6 @@ func (p *pair) join(fd int) bool {
 		p.users = append(p.users, fd)
 	}
 	return !p.ended
-}
-
-// shared tells whether the pair has more than one socket.
-func (p *pair) shared() bool {
-	p.usersMu.Lock()
-	defer p.usersMu.Unlock()
-	return len(p.users) > 1
 }
 
 // leave takes a socket off the pair, before its descriptor is closed, and tells

@@ -84,6 +84,13 @@ func (p *Producer[T]) Pending() uint32 {
 	return min(p.tail-p.shared.Consumer.Load(), uint32(len(p.shared.Entries)))
 }
 
+// Untaken returns the submitted entries that the kernel has not taken, oldest
+// first, in two spans. It may take them meanwhile.
+func (p *Producer[T]) Untaken() (a, b []T) {
+	n := p.Pending()
+	return span(p.shared.Entries, p.tail-n, n)
+}
+
 // Consumed is the kernel's consumer index as it stands, for telling whether a
 // wakeup moved it.
 func (p *Producer[T]) Consumed() uint32 { return p.shared.Consumer.Load() }

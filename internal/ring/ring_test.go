@@ -4,6 +4,7 @@ package ring
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 )
 
@@ -183,6 +184,32 @@ func TestCheckSize(t *testing.T) {
 	for _, size := range []uint32{0, 3, 1000, MaxSize * 2, 1 << 27, 1 << 31} {
 		if CheckSize(size) == nil {
 			t.Errorf("%d passed", size)
+		}
+	}
+}
+
+// Entries that the kernel has not taken are told oldest first, reserved ones not
+// at all.
+func TestUntaken(t *testing.T) {
+	for _, start := range starts {
+		p, c, _ := pair[uint64](8, start)
+		for taken := range uint64(20) {
+			x, y, ok := p.Reserve(5)
+			if !ok {
+				t.Fatal("full")
+			}
+			put(x, y, []uint64{taken, taken + 1, taken + 2, 99, 99})
+			p.Cancel(1)
+			p.Submit(3)
+			c.Peek(1)
+			c.Release(1)
+			a, b := p.Untaken()
+			if got := append(slices.Clone(a), b...); !slices.Equal(got, []uint64{taken + 1, taken + 2}) {
+				t.Fatalf("from %#x: %v", start, got)
+			}
+			p.Cancel(1)
+			c.Peek(2)
+			c.Release(2)
 		}
 	}
 }
