@@ -19,6 +19,7 @@ type Area struct {
 	chunk    int
 	shift    uint
 	headroom int
+	front    uint32 // where a reserved frame begins in its chunk
 	info     Info
 	words    []atomic.Uint64 // one a chunk, see owner.go
 	homes    []*Pool         // the pool of each chunk; nil: a region's, or nobody's yet
@@ -65,6 +66,12 @@ func New(cfg Config) (*Area, error) {
 	a := &Area{id: lastID.Add(1), chunk: cfg.ChunkSize, headroom: cfg.Headroom, mem: cfg.Memory}
 	for 1<<a.shift < a.chunk {
 		a.shift++
+	}
+	a.front = uint32(cfg.Headroom)
+	if cfg.TxMetadata > 0 {
+		// The kernel wants room for metadata before every frame, and the
+		// metadata on a multiple of their alignment.
+		a.front = uint32(roundUp(max(cfg.Headroom, cfg.TxMetadata), 8))
 	}
 	a.info = Info{ChunkSize: cfg.ChunkSize, Headroom: cfg.Headroom, Chunks: cfg.Chunks, TxMetadata: cfg.TxMetadata, SoftwareChecksum: cfg.SoftwareChecksum}
 	if a.mem == nil {

@@ -44,7 +44,9 @@ type Config struct {
 	Huge HugePages
 	// TxMetadata is the number of bytes before a frame for sending that tell
 	// the device what to do with it (checksum, launch time): 0 for none, or a
-	// multiple of 8 below 256. See xsk.TxMetadataSize. Needs Linux 6.8.
+	// multiple of 8 below 256. See xsk.TxMetadataSize. Needs Linux 6.8. Where
+	// there are such bytes every frame for sending must have them before it,
+	// with metadata or without.
 	TxMetadata int
 	// SoftwareChecksum lets the kernel compute the checksums that metadata ask
 	// for, in copy mode: for trying them without a device that can.

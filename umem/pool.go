@@ -81,9 +81,10 @@ func (p *Pool) Closed() bool {
 }
 
 // Get reserves up to len(frames) chunks for the caller to write and returns how
-// many. A reserved frame has no data yet and begins after the area's headroom:
-// room for headers in front, see [Area.Shift]. It is the caller's until it is
-// given back with [Area.Put] or sent. On a closed area there is none.
+// many. A reserved frame has no data yet and begins after the area's headroom, and
+// no earlier than Config.TxMetadata bytes into its chunk: room for headers in
+// front, see [Area.Shift]. It is the caller's until it is given back with
+// [Area.Put] or sent. On a closed area there is none.
 func (p *Pool) Get(frames []Frame) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,7 +96,7 @@ func (p *Pool) Get(frames []Frame) int {
 		c := p.pop()
 		gen := word(p.area.words[c].Load()).gen()
 		p.area.words[c].Store(makeWord(gen, 0, reserved))
-		frames[i] = Frame{chunk: c, gen: gen, off: uint32(p.area.headroom), area: p.area.id}
+		frames[i] = Frame{chunk: c, gen: gen, off: p.area.front, area: p.area.id}
 	}
 	return n
 }

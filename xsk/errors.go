@@ -24,8 +24,9 @@ var (
 	// ErrLength is a packet shorter than an Ethernet header, longer than the
 	// interface takes, or of too many frames. It was not put into the ring.
 	ErrLength = errors.New("bad packet length")
-	// ErrMetadata is a frame with metadata that have no place.
-	ErrMetadata = errors.New("no room for metadata")
+	// ErrMetadata is a frame whose metadata have no place, or ask for what
+	// cannot be done.
+	ErrMetadata = errors.New("bad metadata for sending")
 	// ErrDirection is a call that the socket was not opened for.
 	ErrDirection = errors.New("not what the socket was opened for")
 )

@@ -13,6 +13,9 @@ const spareWakeups = 8
 // bounded. In zero-copy mode the driver goes on by itself, no call is made while
 // it does not ask for one, and what is left is on its way.
 //
+// Frames that poll(2) sent before, see Send, are not among those that its errors
+// tell of: what the device refused of them is lost and completed like the others.
+//
 // It also reaps completions, which the kernel needs room for.
 //
 // Errors: ErrLost (errors.Is EBUSY): the device refused packets after they had

@@ -41,7 +41,7 @@ type Stats struct {
 	RxFrames, RxPackets, RxBytes uint64 // received; a packet may be several frames
 	TxFrames, TxPackets, TxBytes uint64 // put into the TX ring
 	TxCompleted                  uint64 // frames that came back through the completion ring, which sockets of one queue share
-	TxLost                       uint64 // packets that the device refused after taking them (EBUSY: link down, over its limit)
+	TxLost                       uint64 // packets that the device refused after taking them (EBUSY: link down, over its limit); not those of poll(2), see Send
 	RxWakeups, TxWakeups         uint64 // system calls that told the kernel to look at a ring
 	Sleeps, Naps                 uint64 // waits in poll(2); waits by the clock
 	Invalid                      uint64 // descriptors from the kernel that name no chunk in its hands: a bug, and zero

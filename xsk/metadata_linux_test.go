@@ -3,6 +3,7 @@
 package xsk
 
 import (
+	"encoding/binary"
 	"errors"
 	"net/netip"
 	"testing"
@@ -92,5 +93,88 @@ func TestMetadataRefused(t *testing.T) {
 		if err == nil {
 			a.Close()
 		}
+	}
+}
+
+// In an area with metadata, frames without them are sent as well: reserved ones
+// have the room that the kernel asks for before each, and others are refused
+// instead of lost.
+func TestMetadataRoom(t *testing.T) {
+	l := newLink(t, testnet.Config{}, Config{}, Config{TxMetadata: TxMetadataSize, MultiBuffer: true}, bpf.Config{})
+	send(t, l.tx, 8, l.packets(0, 8, 64)...)
+	wantSeqs(t, collect(t, l.rx, 8), 0)
+	frames := make([]umem.Frame, 2)
+	if n, err := l.tx.Reserve(frames); n != 2 || err != nil {
+		t.Fatal(n, err)
+	}
+	if f := frames[0]; f.Offset() != TxMetadataSize {
+		t.Errorf("begins at %d", f.Offset())
+	}
+	for name, bad := range map[string][]umem.Frame{
+		"single":       {frames[0].At(16, 64)},
+		"continuation": {frames[0].WithLen(64).WithMore(true), frames[1].At(0, 64)},
+	} {
+		if n, err := l.tx.Send(bad); n != 0 || !errors.Is(err, ErrMetadata) {
+			t.Errorf("%s: sent %d, %v", name, n, err)
+		}
+	}
+	if err := l.tx.Release(frames); err != nil {
+		t.Error(err)
+	}
+	if st, _ := l.tx.Stats(); st.TxInvalid != 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// Metadata that the kernel would refuse for ever, with all frames behind them in
+// the ring, are refused before: where they are written, and where a frame was
+// changed since.
+func TestMetadataUnfollowable(t *testing.T) {
+	l := newLink(t, testnet.Config{}, Config{}, Config{TxMetadata: TxMetadataSize, SoftwareChecksum: true, Headroom: 128}, bpf.Config{})
+	area, frames := l.tx.Area(), make([]umem.Frame, 1)
+	l.tx.Reserve(frames)
+	f := write(t, l.tx, frames[0], datagram(&l.tp, 1, 64))
+	put := func(start, offset uint16) (umem.Frame, error) {
+		return PutTxMetadata(area, f, TxMetadata{Checksum: true, ChecksumStart: start, ChecksumOffset: offset})
+	}
+	for _, c := range []struct {
+		start, offset int
+		ok            bool
+	}{{34, 6, true}, {f.Len() - 2, 0, true}, {f.Len() - 2, 1, false}, {600, 6, false}, {65535, 65535, false}} {
+		if _, err := put(uint16(c.start), uint16(c.offset)); c.ok != (err == nil) || err != nil && !errors.Is(err, ErrMetadata) {
+			t.Errorf("%+v in %d bytes: %v", c, f.Len(), err)
+		}
+	}
+	g, err := put(uint16(f.Len()-2), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := func(f umem.Frame, why string) {
+		t.Helper()
+		if n, err := l.tx.Send([]umem.Frame{f}); n != 0 || !errors.Is(err, ErrMetadata) {
+			t.Errorf("%s: sent %d, %v", why, n, err)
+		}
+	}
+	refused(g.WithLen(f.Len()-1), "shortened")
+	if g, err = PutTxMetadata(area, f, TxMetadata{Launch: time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	l.tx.launchTime = false // as before Linux 6.15
+	refused(g, "launch time")
+	b, err := area.Bytes(g.At(g.Offset()-TxMetadataSize, TxMetadataSize))
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary.NativeEndian.PutUint64(b, 1<<40)
+	refused(g, "unknown flag")
+	l.tx.Release(frames)
+	// The ring goes on.
+	send(t, l.tx, 8, l.packets(0, 8, 64)...)
+	wantSeqs(t, collect(t, l.rx, 8), 0)
+}
+
+func TestKernelIs(t *testing.T) {
+	if !kernelIs(5, 0) || !kernelIs(4, 99) || kernelIs(1000, 0) {
+		t.Error("versions are compared wrongly")
 	}
 }

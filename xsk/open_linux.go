@@ -112,6 +112,7 @@ func (s *Socket) openMemory() (err error) {
 		s.area.CloseWithLast()
 	}
 	s.info.Locked = s.area.Info().Bytes
+	s.metadata, s.launchTime = s.area.Info().TxMetadata, kernelIs(6, 15)
 	if s.txPool = c.TxPool; s.txPool == nil && c.TxFrames > 0 && c.Direction != ReceiveOnly {
 		if s.txPool, err = s.area.NewPool(c.TxFrames); err != nil {
 			s.closeMemory()

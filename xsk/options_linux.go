@@ -43,6 +43,20 @@ func (o *opening) options() error {
 	return nil
 }
 
+// kernelIs tells whether the kernel is Linux major.minor or newer, or does not say
+// what it is.
+func kernelIs(major, minor int) bool {
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return true
+	}
+	var has [2]int
+	if n, _ := fmt.Sscanf(unix.ByteSliceToString(u.Release[:]), "%d.%d", &has[0], &has[1]); n != 2 {
+		return true
+	}
+	return has[0] > major || has[0] == major && has[1] >= minor
+}
+
 func (s *Socket) note(format string, args ...any) {
 	s.info.Notes = append(s.info.Notes, fmt.Sprintf(format, args...))
 }

@@ -89,7 +89,9 @@ func (s *Socket) Room(want int) int {
 // by themselves; the others stay the caller's. Fewer than len(frames) and no
 // error means that the ring is full: Flush, then go on with the rest.
 //
-// Nothing leaves before Flush.
+// Nothing is sure to leave before Flush; but poll(2), which the waits for received
+// frames sleep in, sends too in copy mode (xsk_poll, net/xdp/xsk.c), and says
+// nothing of what the device refuses then.
 //
 // A frame with [umem.Frame.More] set and the ones after it up to the first
 // without are one packet, which goes whole or not at all. A bad frame ends the
@@ -97,8 +99,9 @@ func (s *Socket) Room(want int) int {
 // before the ring was touched for it.
 //
 // Errors: ErrLength for a packet shorter than 14 bytes, longer than the MTU
-// allows, or of too many frames; umem.ErrFrame for one that is not the caller's;
-// ErrDirection; net.ErrClosed after Close.
+// allows, or of too many frames; ErrMetadata for one whose metadata the kernel
+// would not follow, or that begins where the area keeps room for them; umem.ErrFrame
+// for one that is not the caller's; ErrDirection; net.ErrClosed after Close.
 func (s *Socket) Send(frames []umem.Frame) (n int, err error) {
 	s.txMu.Lock()
 	defer s.txMu.Unlock()
@@ -180,11 +183,12 @@ func (s *Socket) packet(frames []umem.Frame) (k, length int, err error) {
 	}
 	length += frames[k].Len()
 	k++
+	if s.metadata > 0 || frames[0].Metadata() {
+		if err := s.checkMetadata(frames[:k]); err != nil {
+			return 0, 0, err
+		}
+	}
 	switch most := s.MTU() + etherHeader; {
-	case frames[0].Metadata() && frames[0].Offset() < s.area.Info().TxMetadata:
-		return 0, 0, fmt.Errorf("frame at %d of its chunk: no room for %d bytes of metadata before it: %w", frames[0].Offset(), s.area.Info().TxMetadata, ErrMetadata)
-	case frames[0].Metadata() && s.area.Info().TxMetadata == 0:
-		return 0, 0, fmt.Errorf("frame with metadata: the area has none: %w", ErrMetadata)
 	case k > 1 && !s.info.MultiBuffer:
 		return 0, 0, fmt.Errorf("packet of %d frames: the socket is not multi-buffer: %w", k, ErrLength)
 	case k > maxSegments:

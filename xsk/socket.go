@@ -32,6 +32,9 @@ type Socket struct {
 	txWait wait.Set
 	mtu    atomic.Int64 // bytes of network packet that the interface takes
 
+	metadata   int  // bytes that the area keeps before a frame for sending
+	launchTime bool // the kernel knows launch times
+
 	opened  time.Time
 	asked   atomic.Int64 // when the kernel was last asked for the device, in ns after opened
 	unbound atomic.Bool  // the device is gone
