@@ -92,8 +92,9 @@ type Config struct {
 	// ring RxSize and the completion ring TxSize.
 	RxSize, TxSize, FillSize, CompletionSize uint32
 
-	// Area is the memory to use, shared with the other sockets on it. Default
-	// a new one, closed with the socket, of RxFrames + TxFrames chunks of
+	// Area is the memory to use, shared with the other sockets on it, which
+	// are all in copy mode or all in zero-copy, multi-buffer or not, as the
+	// first of them. Default a new one, closed with the last socket on it, of RxFrames + TxFrames chunks of
 	// ChunkSize bytes (default 2048) with Headroom bytes before each received
 	// frame.
 	Area                *umem.Area

@@ -24,7 +24,7 @@ type Socket struct {
 	cfg    Config
 	info   Info
 	area   *umem.Area
-	own    bool // the area is closed with the socket
+	own    bool // made the area, which is closed with the last socket on it
 	made   bool // txPool is closed with the socket
 	rings  *pair
 	os     kernel
