@@ -77,6 +77,11 @@ func TestPacer(t *testing.T) {
 				t.Errorf("%d wakeups for %d frames", c.wakeups, c.frames)
 			}
 		}},
+		{"fast ping-pong: no naps", 3500 * time.Nanosecond, 2048, func(t *testing.T, c *clockwork) {
+			if c.napped > 0 || c.wakeups > c.frames/100 {
+				t.Errorf("napped %v, %d wakeups for %d frames", c.napped, c.wakeups, c.frames)
+			}
+		}},
 		{"slower than a spin may last: asleep", 200 * time.Microsecond, 2048, func(t *testing.T, c *clockwork) {
 			if c.spun > second/100 {
 				t.Errorf("spun %v in vain", c.spun)
