@@ -77,6 +77,7 @@ func parseFlags(args []string, known, usual func(test string) []string, w io.Wri
 	if which.batch {
 		fs.IntVar(&o.plan.Batch, "batch", 64, "datagrams a call, where a path can")
 	}
+	fs.BoolVar(&o.plan.Checksum, "checksum", false, "xdp and xdp-packetconn compute UDP checksums in software and verify them")
 	fs.StringVar(&o.json, "json", "", "write all runs to this `file`")
 	if err := fs.Parse(rest); err != nil {
 		if errors.Is(err, flag.ErrHelp) {

@@ -55,7 +55,8 @@ func TestEndToEnd(t *testing.T) {
 	}
 	doc := read(t, file)
 	modes := map[string]string{"socket": "-", "mmsg": "-", "gso": "segmented", "asavie": "native copy",
-		"udpconn": "-", "xdp-packetconn": "native copy", "xdp": "native copy", "xdp-raw": "native copy"}
+		"udpconn": "-", "xdp-packetconn": "native copy", "xdp": "native copy", "xdp-raw": "native copy",
+		"xdp-deferred": "native copy"}
 	if len(doc.Env.Skipped) > 0 {
 		t.Errorf("did not run: %+v", doc.Env.Skipped)
 	}

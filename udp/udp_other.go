@@ -8,8 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"github.com/xdpath/xdpath/internal/nic"
 )
 
 // Listen opens a UDP port on an interface, which needs Linux.

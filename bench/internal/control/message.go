@@ -88,6 +88,7 @@ type Prepare struct {
 	Size      int            `json:"size"`  // payload bytes
 	Batch     int            `json:"batch"` // datagrams a call
 	MTU       int            `json:"mtu"`
+	Checksum  bool           `json:"checksum,omitempty"` // for paths that can do with and without
 }
 
 // Ready answers a Prepare.

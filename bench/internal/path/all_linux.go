@@ -13,7 +13,7 @@ import (
 func All() []Path {
 	return []Path{
 		socketPath(), socketSpinPath(), mmsgPath(), gsoPath(), udpConnPath(), asaviePath(),
-		packetConnPath(), endpointBlockPath(), endpointPath(), endpointBusyPath(), xdpPath(),
+		packetConnPath(), endpointBlockPath(), endpointPath(), endpointBusyPath(), deferredPath(), xdpPath(),
 	}
 }
 

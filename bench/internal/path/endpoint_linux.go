@@ -24,6 +24,23 @@ func endpointPath() Path {
 	}
 }
 
+// deferredPath is xdp with the receiving interface's NAPI deferred: the kernel hands
+// on what came in within a time together.
+func deferredPath() Path {
+	const timeout = 50 * time.Microsecond
+	return Path{
+		Name: "xdp-deferred", Extra: true,
+		Sender: func(cfg Config) (Sender, error) { return openEndpointSender(cfg) },
+		Receiver: func(cfg Config) (Receiver, error) {
+			e, err := openWith(cfg, udp.Config{RxCoalesce: udp.RxCoalesce{Timeout: timeout}})
+			if err != nil {
+				return nil, err
+			}
+			return newEndpointReceiver(cfg, e), nil
+		},
+	}
+}
+
 // An endpoint is what both sides have in common, with the PacketConn path too.
 type endpoint struct {
 	conn *udp.Conn
@@ -36,20 +53,34 @@ func openEndpoint(cfg Config) (*endpoint, error) { return openWaiting(cfg, xsk.A
 
 // openWaiting is openEndpoint for another way of waiting.
 func openWaiting(cfg Config, w xsk.Wait) (*endpoint, error) {
-	c := udp.Config{
+	return openWith(cfg, udp.Config{Wait: w})
+}
+
+// openWith is openEndpoint on top of c.
+func openWith(cfg Config, c udp.Config) (*endpoint, error) {
+	own := udp.Config{
 		Interface: cfg.Interface, Local: cfg.Local, Remote: cfg.Peer, Queues: []int{cfg.Queue},
-		RingSize: cfg.Hold, TxFrames: cfg.Hold / 2, TxChecksum: udp.TxNone, Wait: w,
+		RingSize: cfg.Hold, TxFrames: cfg.Hold / 2, TxChecksum: udp.TxNone,
+		Wait: c.Wait, RxCoalesce: c.RxCoalesce,
 	}
 	if cfg.Checksum {
-		c.TxChecksum = udp.TxSoftware
+		own.TxChecksum = udp.TxSoftware
 	}
-	conn, err := udp.Listen(context.Background(), c)
+	conn, err := udp.Listen(context.Background(), own)
 	if err != nil {
 		return nil, err
 	}
 	got := conn.Info()
+	sums := ""
+	if cfg.Checksum {
+		sums = ", sums"
+	}
+	notes := got.Sockets[0].Notes
+	if d := c.RxCoalesce.Timeout; d > 0 {
+		notes = append(notes, fmt.Sprintf("the receiving interface's NAPI is deferred by %v, which adds as much latency", d))
+	}
 	return &endpoint{conn: conn, info: Info{
-		Mode: got.Attach.String() + " " + got.Sockets[0].Mode.String(), Batch: cfg.Batch, Notes: got.Sockets[0].Notes,
+		Mode: got.Attach.String() + " " + got.Sockets[0].Mode.String() + sums, Batch: cfg.Batch, Notes: notes,
 	}}, nil
 }
 
@@ -193,7 +224,11 @@ func openEndpointReceiver(cfg Config) (*endpointReceiver, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &endpointReceiver{endpoint: e, queue: e.conn.Queues()[0], batch: make([]udp.Received, cfg.Batch)}, nil
+	return newEndpointReceiver(cfg, e), nil
+}
+
+func newEndpointReceiver(cfg Config, e *endpoint) *endpointReceiver {
+	return &endpointReceiver{endpoint: e, queue: e.conn.Queues()[0], batch: make([]udp.Received, cfg.Batch)}
 }
 
 // Receive gives the last batch back and waits for the next.

@@ -51,7 +51,7 @@ type Config struct {
 	Batch     int              // datagrams a call, at most stream.MaxBatch
 	MTU       int              // of Interface
 	Hold      int              // datagrams the receiving side shall hold unread
-	Checksum  bool             // AF_XDP paths of ours compute UDP checksums and verify them
+	Checksum  bool             // paths through package udp compute UDP checksums and verify them
 }
 
 // Hold is how many datagrams every path can hold unread, a power of two: the

@@ -117,6 +117,7 @@ func TestPaths(t *testing.T) {
 		"socket": {"-", "-"}, "mmsg": {"-", "-"}, "gso": {"segmented", "-"},
 		"udpconn": {"-", "-"}, "asavie": {"copy", "native copy"}, "xdp-raw": {"copy", "native copy"},
 		"xdp": {"native copy", "native copy"}, "xdp-packetconn": {"native copy", "native copy"},
+		"xdp-deferred": {"native copy", "native copy"},
 	}
 	for _, p := range paths(stream.Name) {
 		for _, size := range []int{stream.HeaderSize, 64, 1472} {

@@ -22,6 +22,9 @@ type Plan struct {
 	Runs     int
 	MTU      int
 	Batch    int
+	// Checksum has the paths through package udp compute UDP checksums in
+	// software and verify them.
+	Checksum bool
 	// Patience is how long a link may carry nothing, and a path fail, before
 	// the path is given up.
 	Patience time.Duration
@@ -149,7 +152,7 @@ func (r *runner) question(step Step, role control.Role, own, other *End) control
 		Test: r.plan.Test, Role: role, Path: step.Path,
 		Interface: own.Interface, Local: own.addr(ports[0]), Peer: other.addr(ports[1]),
 		LocalMAC: own.MAC.String(), PeerMAC: other.MAC.String(),
-		Size: step.Size, Batch: r.plan.Batch, MTU: r.plan.MTU,
+		Size: step.Size, Batch: r.plan.Batch, MTU: r.plan.MTU, Checksum: r.plan.Checksum,
 	}
 }
 
