@@ -50,8 +50,9 @@ func (o *opening) undo() {
 // net/xdp/xsk.c).
 func (o *opening) inherit(members []umem.Member) error {
 	for _, m := range members {
-		// ENXIO: its device is gone, and nothing can be shared with it.
-		if _, _, err := unix.Recvfrom(m.FD, nil, unix.MSG_DONTWAIT); errors.Is(err, unix.ENXIO) {
+		// ENXIO: its device is gone, and nothing can be shared with it. In
+		// zero-copy mode it may be the driver that says so, and nothing tells.
+		if _, _, err := unix.Recvfrom(m.FD, nil, unix.MSG_DONTWAIT); errors.Is(err, unix.ENXIO) && !m.ZeroCopy {
 			continue
 		}
 		has, want := Copy, o.s.cfg.Mode
@@ -199,6 +200,8 @@ func (o *opening) explainBind(err error) error {
 		return fmt.Errorf("the queue does not exist, or the mode is not supported: %w", err)
 	case errors.Is(err, unix.EOPNOTSUPP) && o.mode == ZeroCopy:
 		return fmt.Errorf("driver %s has no zero-copy for this configuration; use copy: %w", orUnknown(driver(info.Interface)), err)
+	case errors.Is(err, unix.EBADF) && o.shared >= 0:
+		return fmt.Errorf("the socket on this area whose memory was to be shared has lost its interface; close it first: %w", err)
 	case errors.Is(err, unix.ENODEV):
 		return fmt.Errorf("%w: %w", ErrNoInterface, err)
 	case errors.Is(err, unix.ENETDOWN):

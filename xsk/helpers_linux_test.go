@@ -3,7 +3,6 @@
 package xsk
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"net"
@@ -121,13 +120,6 @@ func checkPayload(t testing.TB, b []byte) uint64 {
 		t.Fatalf("payload of datagram %d is damaged", seq)
 	}
 	return seq
-}
-
-// within is a context that ends the wait of a test that failed.
-func within(t testing.TB, d time.Duration) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), d)
-	t.Cleanup(cancel)
-	return ctx
 }
 
 // collect receives n datagrams, checks them and gives their frames back; the

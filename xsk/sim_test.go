@@ -3,6 +3,7 @@
 package xsk
 
 import (
+	"context"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -123,6 +124,13 @@ func checkArea(t testing.TB, a *umem.Area) {
 	if err := a.Check(); err != nil {
 		t.Error(err)
 	}
+}
+
+// within is a context that ends the wait of a test that failed.
+func within(t testing.TB, d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	t.Cleanup(cancel)
+	return ctx
 }
 
 // alignedMemory is n bytes of the heap on a page boundary.
