@@ -5,6 +5,7 @@ package xsk
 import (
 	"errors"
 	"net"
+	"runtime"
 	"testing"
 	"time"
 
@@ -135,7 +136,15 @@ func TestLifeShareQueueRace(t *testing.T) {
 		area := a.Area()
 		closed := make(chan error)
 		go func() {
-			time.Sleep(time.Duration(round*20) * time.Microsecond)
+			joined := func() bool {
+				a.rings.usersMu.Lock()
+				defer a.rings.usersMu.Unlock()
+				return len(a.rings.users) == 2
+			}
+			// Every other time just after the other has joined the rings.
+			for end := time.Now().Add(time.Second); round%2 == 0 && !joined() && time.Now().Before(end); {
+				runtime.Gosched()
+			}
 			closed <- a.Close()
 		}()
 		b, err := tryIn(pair.A.NS, Config{Interface: pair.A.Name, Share: a, TxPool: a.TxPool(), RxSize: 64, TxSize: 64})
