@@ -171,9 +171,7 @@ func TestReasonRow(t *testing.T) {
 
 // TestUser runs as somebody without rights: one line, and exit status 2.
 func TestUser(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, to become somebody else: go test -exec sudo")
-	}
+	testnet.Require(t) // to become somebody else
 	exe, err := os.Open("/proc/self/exe")
 	if err != nil {
 		t.Fatal(err)
@@ -205,6 +203,7 @@ func TestUsualPaths(t *testing.T) {
 }
 
 func TestUsage(t *testing.T) {
+	testnet.Require(t) // some of the arguments are looked at after the rights
 	for _, tt := range []struct {
 		args string
 		want int

@@ -4,7 +4,6 @@ package main
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -42,9 +41,7 @@ func without(t *testing.T, caps []int, f func()) {
 }
 
 func TestRights(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, to have rights to give up: go test -exec sudo")
-	}
+	testnet.Require(t) // to have rights to give up
 	tests := []struct {
 		drop []int
 		want []string // none: it may run
