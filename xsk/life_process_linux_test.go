@@ -84,7 +84,7 @@ func TestLifeStopped(t *testing.T) {
 	if err := child.cmd.Process.Signal(unix.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	waitSent(2000)
+	waitSent(20000) // the child must get its turn on a busy machine too
 	cancel()
 	if err := <-end; err != nil {
 		t.Fatal(err)
