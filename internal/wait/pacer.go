@@ -16,7 +16,9 @@ type Plan struct {
 // delivers; one that sleeps in the kernel makes that CPU pay for a wakeup each
 // batch; and one that sleeps by the clock costs it nothing. So:
 //
-//   - when much comes in, nap: what arrives meanwhile waits in the ring;
+//   - when much comes in, nap: what arrives meanwhile waits in the ring. If then
+//     little does, who sends waits for us, as in a fast ping-pong: no naps for a
+//     while, which is twice as long each time and short again after naps that paid;
 //   - when little comes in, spin as long as spinning has lately paid, then sleep
 //     in the kernel. A spin or sleep that was over soon makes the next spin twice
 //     as long as that took, one that found nothing halves it: an idle receiver
@@ -33,15 +35,18 @@ type Pacer struct {
 	stream bool          // much came in during the last window
 	slept  time.Duration // when the last sleep in the kernel began; 0: there was none
 	before int           // count when it began
+	napped bool          // there were naps during this window
+	wake   time.Duration // no naps before that
+	hold   time.Duration // how long there were none, the last time that naps did not pay
 }
 
 const (
 	// window is the least time that a rate is measured over.
 	window = 100 * time.Microsecond
-	// streaming is how many frames a window make a stream: 480,000 a second.
-	// A ping-pong with one datagram in flight stays below it: over veth, spinning
-	// at both ends, it makes some 280,000.
-	streaming = 48
+	// streaming is how many frames a window make a stream: 160,000 a second, which
+	// is much for a small board. A ping-pong can make more, 280,000 over veth;
+	// what it does while we nap tells.
+	streaming = 16
 	// burst is how many frames in a row make a stream before the window ends.
 	burst = 64
 	// nap is how long a nap is asked to be. With the kernel's default timer
@@ -49,6 +54,10 @@ const (
 	nap = 50 * time.Microsecond
 	// minSpin is the shortest spin: a shorter one finds nothing.
 	minSpin = 2 * time.Microsecond
+	// minHold and maxHold bound the time without naps. At the latter, naps that
+	// do not pay take less than half a percent of a ping-pong's time.
+	minHold = time.Millisecond
+	maxHold = 64 * time.Millisecond
 )
 
 // Got notes that n frames were received.
@@ -65,16 +74,29 @@ func (p *Pacer) Next(now time.Duration) Plan {
 	}
 	if elapsed := now - p.start; elapsed >= window {
 		p.stream = time.Duration(p.count)*window >= streaming*elapsed
+		p.judge(now)
 		p.count, p.before, p.start = 0, 0, now
 	} else if p.count >= burst {
 		p.stream = true
 	}
 	// Naps must not overrun the ring, at twice their length and the rate of
 	// the least stream; a ring too small for that is watched by spinning.
-	if p.stream && p.Room >= 4*burst {
+	if p.napped = p.stream && p.Room >= 4*burst && now >= p.wake; p.napped {
 		return Plan{Nap: nap}
 	}
 	return Plan{Spin: p.spin}
+}
+
+// judge tells from the window that ends whether its naps have paid.
+func (p *Pacer) judge(now time.Duration) {
+	switch {
+	case !p.napped:
+	case p.stream:
+		p.hold = 0
+	default:
+		p.hold = min(max(2*p.hold, minHold), maxHold)
+		p.wake = now + p.hold
+	}
 }
 
 // Spun notes how a planned spin ended, and after what time.

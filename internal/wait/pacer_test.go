@@ -11,6 +11,7 @@ import (
 // its plans cost. A nap takes twice its length, a wakeup from the kernel 5 µs.
 type clockwork struct {
 	p                     Pacer
+	closed                bool // the next frame is sent when we have the last
 	now, next, interval   time.Duration
 	spun, napped, blocked time.Duration
 	wakeups, frames       int
@@ -26,6 +27,9 @@ func (c *clockwork) run(d time.Duration) {
 			c.frames += n
 			c.next += time.Duration(n) * c.interval
 			c.now += time.Duration(n) * frame
+			if c.closed {
+				c.next = c.now + c.interval
+			}
 			continue
 		}
 		plan := c.p.Next(c.now)
@@ -56,6 +60,9 @@ func (c *clockwork) arrived() int {
 	if c.now < c.next {
 		return 0
 	}
+	if c.closed {
+		return 1
+	}
 	return min(64, int((c.now-c.next)/c.interval)+1)
 }
 
@@ -66,27 +73,33 @@ func TestPacer(t *testing.T) {
 		interval time.Duration
 		room     int
 		check    func(t *testing.T, c *clockwork)
+		closed   bool
 	}{
 		{"idle: no CPU", 10 * time.Millisecond, 2048, func(t *testing.T, c *clockwork) {
 			if c.spun > second/1000 || c.napped > 0 {
 				t.Errorf("spun %v, napped %v", c.spun, c.napped)
 			}
-		}},
+		}, false},
 		{"ping-pong: found by spinning", 15 * time.Microsecond, 2048, func(t *testing.T, c *clockwork) {
 			if c.wakeups > c.frames/100 {
 				t.Errorf("%d wakeups for %d frames", c.wakeups, c.frames)
 			}
-		}},
-		{"fast ping-pong: no naps", 3500 * time.Nanosecond, 2048, func(t *testing.T, c *clockwork) {
-			if c.napped > 0 || c.wakeups > c.frames/100 {
+		}, false},
+		{"fast ping-pong: naps are soon few", 3 * time.Microsecond, 2048, func(t *testing.T, c *clockwork) {
+			if c.napped > second/200 || c.wakeups > c.frames/1000 || c.frames < 300_000 {
 				t.Errorf("napped %v, %d wakeups for %d frames", c.napped, c.wakeups, c.frames)
 			}
-		}},
+		}, true},
+		{"stream to a small board: no wakeups", 5 * time.Microsecond, 2048, func(t *testing.T, c *clockwork) {
+			if c.wakeups > 10 || c.spun > second/100 {
+				t.Errorf("%d wakeups, spun %v", c.wakeups, c.spun)
+			}
+		}, false},
 		{"slower than a spin may last: asleep", 200 * time.Microsecond, 2048, func(t *testing.T, c *clockwork) {
 			if c.spun > second/100 {
 				t.Errorf("spun %v in vain", c.spun)
 			}
-		}},
+		}, false},
 		{"stream: no wakeups to pay for", 800 * time.Nanosecond, 2048, func(t *testing.T, c *clockwork) {
 			if c.wakeups > 10 || c.spun > second/100 {
 				t.Errorf("%d wakeups, spun %v", c.wakeups, c.spun)
@@ -94,17 +107,17 @@ func TestPacer(t *testing.T) {
 			if c.latest > 300*time.Microsecond {
 				t.Errorf("a frame waited %v: the ring would be full", c.latest)
 			}
-		}},
+		}, false},
 		{"stream into a small ring: watched", 800 * time.Nanosecond, 64, func(t *testing.T, c *clockwork) {
 			if c.napped > 0 {
 				t.Errorf("napped %v", c.napped)
 			}
-		}},
+		}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := &clockwork{p: Pacer{MaxSpin: 50 * time.Microsecond, Room: c.room}, interval: c.interval, next: c.interval}
+			w := &clockwork{p: Pacer{MaxSpin: 50 * time.Microsecond, Room: c.room}, interval: c.interval, next: c.interval, closed: c.closed}
 			w.run(10 * time.Millisecond) // learns
-			*w = clockwork{p: w.p, now: w.now, next: w.next, interval: w.interval}
+			*w = clockwork{p: w.p, now: w.now, next: w.next, interval: w.interval, closed: w.closed}
 			w.run(second)
 			c.check(t, w)
 		})
@@ -120,5 +133,31 @@ func TestPacerStreamEnds(t *testing.T) {
 	w.run(5 * time.Second)
 	if w.napped+w.spun > time.Millisecond || w.wakeups != 1 {
 		t.Errorf("napped %v, spun %v, %d sleeps", w.napped, w.spun, w.wakeups)
+	}
+}
+
+// A stream that comes and goes, as the images of a camera do, is napped through
+// each time, though each end of it looks like naps that did not pay.
+func TestPacerBursts(t *testing.T) {
+	w := &clockwork{p: Pacer{MaxSpin: 50 * time.Microsecond, Room: 2048}, interval: time.Microsecond}
+	for range 100 {
+		w.next, w.napped = w.now+11*time.Millisecond, 0
+		w.run(11*time.Millisecond + 5*time.Millisecond)
+		if w.napped < 4*time.Millisecond {
+			t.Fatalf("napped %v in 5 ms of a stream", w.napped)
+		}
+	}
+}
+
+// A ping-pong that turns into a stream is napped through soon.
+func TestPacerPingPongEnds(t *testing.T) {
+	w := &clockwork{p: Pacer{MaxSpin: 50 * time.Microsecond, Room: 2048}, interval: 3 * time.Microsecond, next: time.Microsecond, closed: true}
+	w.run(time.Second)
+	w.closed, w.interval, w.next = false, time.Microsecond, w.now
+	w.run(maxHold)
+	w.napped = 0
+	w.run(100 * time.Millisecond)
+	if w.napped < 80*time.Millisecond {
+		t.Errorf("napped %v in 100 ms of a stream", w.napped)
 	}
 }
