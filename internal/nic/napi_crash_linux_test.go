@@ -111,7 +111,7 @@ func TestDeferRights(t *testing.T) {
 				if text != "" {
 					t.Fatal(text)
 				}
-				stands(t, "deferred", n, knobs{9, 200_000})
+				stands(t, "deferred", n, knobs{9, 50_000})
 				if len(files(t, n)) != 2 {
 					t.Errorf("records %q", files(t, n))
 				}

@@ -11,7 +11,7 @@ import (
 )
 
 func TestDeferralConfig(t *testing.T) {
-	if d := (Deferral{}).withDefaults(); d != (Deferral{Interrupts: 2, Timeout: 200 * time.Microsecond}) || d.validate() != nil {
+	if d := (Deferral{}).withDefaults(); d != (Deferral{Interrupts: 2, Timeout: 50 * time.Microsecond}) || d.validate() != nil {
 		t.Errorf("defaults %v: %v", d, d.validate())
 	}
 	if d := (Deferral{Interrupts: 1, Timeout: 1}).withDefaults(); d != (Deferral{Interrupts: 1, Timeout: 1}) || d.validate() != nil {
@@ -30,7 +30,7 @@ func TestDeferralConfig(t *testing.T) {
 
 func TestSettingText(t *testing.T) {
 	s := Setting{NAPI: 8193, Queues: []int{0, 2}, New: Deferral{}.withDefaults()}
-	if got, want := s.String(), "NAPI 8193 (queues [0 2]): 2 interrupts, 200µs, before 0 interrupts, 0s"; got != want {
+	if got, want := s.String(), "NAPI 8193 (queues [0 2]): 2 interrupts, 50µs, before 0 interrupts, 0s"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got, want := (Setting{}).String(), "interface: 0 interrupts, 0s, before 0 interrupts, 0s"; got != want {
