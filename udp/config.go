@@ -197,6 +197,9 @@ func (c Config) validate() error {
 	if c.Coalesce.Frames < 0 || c.Coalesce.Delay < 0 {
 		bad("Coalesce %+v: must not be negative", c.Coalesce)
 	}
+	if c.RxCoalesce.Interrupts > 0 && c.RxCoalesce.Timeout == 0 {
+		bad("RxCoalesce %+v: Interrupts without a Timeout", c.RxCoalesce)
+	}
 	if c.RxCoalesce.Timeout < 0 || c.RxCoalesce.Timeout > time.Second || c.RxCoalesce.Interrupts < 0 {
 		bad("RxCoalesce %+v: Timeout must be from 0 to 1 s, Interrupts not negative", c.RxCoalesce)
 	}

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/xdpath/xdpath/bpf"
@@ -200,8 +201,8 @@ func (c *Conn) undefer() error {
 	}
 	err := c.deferred.Restore()
 	c.deferred = nil
-	if errors.Is(err, ErrNoInterface) {
-		return nil
+	if errors.Is(err, ErrNoInterface) || errors.Is(err, syscall.ENETDOWN) {
+		return nil // on a link that is down the next start does it
 	}
 	return err
 }

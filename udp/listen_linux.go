@@ -218,6 +218,9 @@ func (c *Conn) attach(index int, vlan uint16) error {
 func (c *Conn) deferNAPI() (err error) {
 	co := c.cfg.RxCoalesce
 	if co.Timeout == 0 {
+		// What one that crashed has left. Without the right to put it back it
+		// stays for who has.
+		_ = c.nic.RestoreNAPI()
 		return nil
 	}
 	var queues []int
