@@ -130,8 +130,12 @@ func (w *Waiter) plan() Plan {
 }
 
 const (
-	// looks is how many looks at the clock lie between two at the source: a
-	// spinning consumer must not keep the producer's cache line to itself.
+	// eager is how long a spin looks at the source as often as it can: what
+	// answers us comes soon or takes longer.
+	eager = 4 * time.Microsecond
+	// looks is how many looks at the clock lie between two at the source after
+	// that: a spinning consumer must not keep the producer's cache line to
+	// itself.
 	looks = 8
 	// checks is how many looks at the source lie between two at what else
 	// may end a spin.
@@ -142,14 +146,16 @@ const (
 func (w *Waiter) spin(ctx context.Context, src Source, limit time.Duration) (found bool, err error) {
 	start := time.Since(epoch)
 	for i := 1; ; i++ {
-		var took time.Duration
-		for range looks {
+		took := time.Since(epoch) - start
+		for k := 1; k < looks && took > eager; k++ {
 			took = time.Since(epoch) - start
 		}
 		if found = src.Ready(); found || took >= limit {
-			w.mu.Lock()
-			w.Pacer.Spun(found, took)
-			w.mu.Unlock()
+			if limit != Forever { // there is nothing to learn for who always spins
+				w.mu.Lock()
+				w.Pacer.Spun(found, took)
+				w.mu.Unlock()
+			}
 			return found, nil
 		}
 		if limit == Forever {
