@@ -17,7 +17,7 @@ import (
 type inlet struct {
 	conn   *Conn
 	queues []*Queue
-	turn   atomic.Uint32 // which queue is looked at first
+	turn   atomic.Uint32 // which queue is looked at first, and when the clock is
 	passed atomic.Bool   // the lane was due and there was no room for it
 	wait   wait.Waiter
 }
@@ -25,6 +25,10 @@ type inlet struct {
 // laneInterval is how often the kernel lane is looked at while the fast lane has
 // something: it costs a system call.
 const laneInterval = time.Millisecond
+
+// clockTurns is how many calls that find something lie between two looks at the
+// clock for that: a look takes a good part of the time that one datagram does.
+const clockTurns = 8
 
 func (in *inlet) setup(c *Conn, queues ...*Queue) {
 	in.conn, in.queues = c, queues
@@ -41,21 +45,22 @@ func (in *inlet) receive(dst []Received) (int, error) {
 		}
 	}
 	// The rings first, but if they left the lane no room last time.
-	due := in.conn.laneDue()
-	laneFirst := due && in.passed.Swap(false)
+	laneFirst := in.passed.Load() && in.conn.laneDue() && in.passed.Swap(false)
 	n := 0
 	var err error
 	if laneFirst {
 		n, err = in.fromLane(dst)
 	}
-	first := in.turn.Add(1) // another queue is first each time, so that none starves
+	turn := in.turn.Add(1)
 	for i := 0; i < len(in.queues) && err == nil; i++ {
 		var k int
-		k, err = in.queues[(int(first)+i)%len(in.queues)].fromRing(dst[n:])
+		// Another queue is first each time, so that none starves.
+		k, err = in.queues[int((turn+uint32(i))%uint32(len(in.queues)))].fromRing(dst[n:])
 		n += k
 	}
 	switch {
-	case err != nil || !due || laneFirst:
+	case err != nil || laneFirst:
+	case n > 0 && turn%clockTurns != 0 && in.conn.laneAt.Load() != 0 || !in.conn.laneDue():
 	case n == len(dst):
 		in.passed.Store(true)
 		in.conn.laneAt.Store(0)
