@@ -47,24 +47,26 @@ func Ping(ctx context.Context, p Peer, gen stream.Generator, check *stream.Check
 	var t Trips
 	times := newRecorder()
 	start := time.Now()
-	for now := start; !stop.Load() && now.Sub(start) < duration; t.Elapsed = now.Sub(start) {
+	// Time is told since the start: to look at the wall clock as well takes as long
+	// again, and is in the times.
+	for now := time.Duration(0); !stop.Load() && now < duration; t.Elapsed = now {
 		b, err := p.Request()
 		if err != nil {
 			return t, err
 		}
 		gen.Write(b, t.Sent)
-		sent := time.Now()
+		sent := time.Since(start)
 		if err := p.Send(); err != nil {
 			return t, err
 		}
 		seq := t.Sent
 		t.Sent++
 		var ok bool
-		if now, ok, err = await(p, check, seq, sent.Add(Timeout)); err != nil {
+		if now, ok, err = await(p, check, seq, start, sent+Timeout); err != nil {
 			return t, err
 		}
 		if ok {
-			times.add(now.Sub(sent))
+			times.add(now - sent)
 		}
 	}
 	t.Latency = times.latency()
@@ -72,11 +74,12 @@ func Ping(ctx context.Context, p Peer, gen stream.Generator, check *stream.Check
 }
 
 // await waits for the answer numbered seq and returns when it came, or, with
-// false, when the wait for it ended.
-func await(p Peer, check *stream.Checker, seq uint64, until time.Time) (time.Time, bool, error) {
+// false, when the wait for it ended. Times count from start.
+func await(p Peer, check *stream.Checker, seq uint64, start time.Time, until time.Duration) (time.Duration, bool, error) {
+	deadline := start.Add(until)
 	for {
-		b, err := p.Receive(until)
-		now := time.Now()
+		b, err := p.Receive(deadline)
+		now := time.Since(start)
 		if err != nil {
 			return now, false, err
 		}
@@ -85,7 +88,7 @@ func await(p Peer, check *stream.Checker, seq uint64, until time.Time) (time.Tim
 				return now, true, nil
 			}
 		}
-		if !now.Before(until) {
+		if now >= until {
 			return now, false, nil
 		}
 	}
