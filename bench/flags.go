@@ -7,15 +7,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/xdpath/xdpath/bench/internal/control"
-	"github.com/xdpath/xdpath/bench/internal/referee"
-	"github.com/xdpath/xdpath/bench/internal/rr"
+	"github.com/xdpath/xdpath/bench/internal/path"
 	"github.com/xdpath/xdpath/bench/internal/stream"
+	"github.com/xdpath/xdpath/bench/internal/suite"
 )
 
 // headers is what IPv4 and UDP put before a payload, in bytes.
@@ -31,57 +29,43 @@ const (
 	patience    = 5 * time.Second // for a link that carries nothing
 )
 
-// A test is what its first argument tells the bench to do.
-type test struct {
-	name, what string
-	sizes      string // default of -sizes
-	batch      bool   // calls may handle several datagrams
-}
-
-// tests are all that there are, the default first.
-func tests() []test {
-	return []test{
-		{stream.Name, "datagrams one way, as fast as they go", "64,1472", true},
-		{rr.Name, "round trips, one datagram under way at a time", "64", false},
-	}
-}
-
 // options is what the command line asks for.
 type options struct {
-	plan referee.Plan
+	plan suite.Plan
 	json string // path of a file, empty for none
 	args []string
 }
 
-// allPaths stands for every path in -paths.
-const allPaths = "all"
-
-// parseFlags reads the command line; known are the paths that a test can have, of
-// which the usual ones run if none are named. Usage goes to w if it is asked for;
-// the error then is flag.ErrHelp.
-func parseFlags(args []string, known, usual func(test string) []string, w io.Writer) (options, error) {
+// parseFlags reads the command line; known are the paths that a kind of test can
+// have, of which the usual ones run if none are named. Usage goes to w if it is
+// asked for; the error then is flag.ErrHelp.
+func parseFlags(args []string, known, usual func(path.Kind) []string, w io.Writer) (options, error) {
 	o := options{args: args}
-	which, rest, err := findTest(args)
+	test, rest, err := findTest(args)
 	if err != nil {
 		return o, err
 	}
+	o.plan.Test = test
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	o.plan.Test, o.plan.Batch = which.name, 1
-	all := known(which.name)
-	paths := fs.String("paths", strings.Join(usual(which.name), ","), "paths to compare, separated by commas, or all: "+strings.Join(all, ", "))
-	sizes := fs.String("sizes", which.sizes, "UDP payload sizes in bytes, separated by commas")
-	fs.DurationVar(&o.plan.Duration, "duration", time.Second, "length of one run, without the warm-up before it")
-	fs.IntVar(&o.plan.Runs, "runs", 3, "runs of each path at each size; the table shows the median")
-	fs.IntVar(&o.plan.MTU, "mtu", 1500, "MTU of the link in bytes")
-	if which.batch {
-		fs.IntVar(&o.plan.Batch, "batch", 64, "datagrams a call, where a path can")
+	if test.Defaults.Paths == "" {
+		test.Defaults.Paths = strings.Join(usual(test.Kind), ",")
 	}
-	fs.BoolVar(&o.plan.Checksum, "checksum", false, "xdp and xdp-packetconn compute UDP checksums in software and verify them")
-	fs.StringVar(&o.json, "json", "", "write all runs to this `file`")
+	var l lists
+	common := suite.Common{Batch: 1}
+	l.define(fs, test.Defaults, known(test.Kind))
+	o.define(fs)
+	if test.Defaults.Batch > 0 {
+		fs.IntVar(&common.Batch, "batch", test.Defaults.Batch, "datagrams a call, where a path can")
+	}
+	fs.BoolVar(&common.Checksum, "checksum", false, "xdp and xdp-packetconn compute UDP checksums in software and verify them")
+	rows := suite.Common.Product
+	if test.Rows != nil {
+		rows = test.Rows(fs)
+	}
 	if err := fs.Parse(rest); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
-			usage(w, which, fs)
+			usage(w, test, fs)
 		}
 		return o, err
 	}
@@ -90,55 +74,59 @@ func parseFlags(args []string, known, usual func(test string) []string, w io.Wri
 	}
 	// A short run needs no longer warm-up than it lasts.
 	o.plan.Warmup, o.plan.Patience = min(warmup, o.plan.Duration), patience
-	var errs error
-	o.plan.Paths, err = parsePaths(*paths, all)
-	errs = errors.Join(errs, err)
-	o.plan.Sizes, err = parseSizes(*sizes)
-	errs = errors.Join(errs, err, o.validate())
-	return o, errs
+	err = errors.Join(l.parse(&common, known(test.Kind)), o.validate(), within("-batch", common.Batch, 1, stream.MaxBatch))
+	if err != nil {
+		return o, err
+	}
+	o.plan.Rows, err = rows(common)
+	return o, errors.Join(err, fit(o.plan.Rows))
+}
+
+// define puts the flags that are of no test into a set.
+func (o *options) define(fs *flag.FlagSet) {
+	fs.DurationVar(&o.plan.Duration, "duration", time.Second, "length of one run, without the warm-up before it")
+	fs.IntVar(&o.plan.Runs, "runs", 3, "runs of each row; the table shows the median")
+	fs.StringVar(&o.json, "json", "", "write all runs to this `file`")
 }
 
 // findTest takes the test off the arguments, if they begin with one.
-func findTest(args []string) (test, []string, error) {
-	all := tests()
+func findTest(args []string) (suite.Test, []string, error) {
 	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
-		return all[0], args, nil
+		return suite.All()[0], args, nil
 	}
-	var names []string
-	for _, t := range all {
-		if t.name == args[0] {
-			return t, args[1:], nil
-		}
-		names = append(names, t.name)
-	}
-	return test{}, nil, fmt.Errorf("no test %q, there are %s", args[0], strings.Join(names, ", "))
+	t, err := suite.Find(args[0])
+	return t, args[1:], err
 }
 
 // usage tells of the tests, and of the flags of one.
-func usage(w io.Writer, which test, fs *flag.FlagSet) {
+func usage(w io.Writer, which suite.Test, fs *flag.FlagSet) {
 	fmt.Fprint(w, "usage: bench [test] [flags]\n\nTests, the first unless you name one:\n")
-	for _, t := range tests() {
-		fmt.Fprintf(w, "  %-8s %s\n", t.name, t.what)
+	for _, t := range suite.All() {
+		fmt.Fprintf(w, "  %-8s %s\n", t.Name, t.What)
 	}
-	fmt.Fprintf(w, "\nFlags of %s:\n", which.name)
+	fmt.Fprintf(w, "\nFlags of %s:\n", which.Name)
 	fs.SetOutput(w)
 	fs.PrintDefaults()
 }
 
-// validate checks numbers against their bounds and against each other.
+// validate checks numbers against their bounds.
 func (o options) validate() error {
-	p := o.plan
-	errs := errors.Join(
-		within("-runs", p.Runs, 1, maxRuns),
-		within("-mtu", p.MTU, minMTU, maxMTU),
-		within("-batch", p.Batch, 1, stream.MaxBatch),
-	)
-	if p.Duration < minDuration || p.Duration > control.MaxDuration {
-		errs = errors.Join(errs, fmt.Errorf("-duration %v: must be %v to %v", p.Duration, minDuration, control.MaxDuration))
+	err := within("-runs", o.plan.Runs, 1, maxRuns)
+	if d := o.plan.Duration; d < minDuration || d > control.MaxDuration {
+		err = errors.Join(err, fmt.Errorf("-duration %v: must be %v to %v", d, minDuration, control.MaxDuration))
 	}
-	for _, s := range p.Sizes {
-		if s > p.MTU-headers {
-			errs = errors.Join(errs, fmt.Errorf("-sizes %d: at MTU %d a datagram holds at most %d bytes of payload; raise -mtu", s, p.MTU, p.MTU-headers))
+	return err
+}
+
+// fit checks that the datagrams of each row fit into its MTU.
+func fit(rows []control.Row) error {
+	var errs error
+	told := map[[2]int]bool{}
+	for _, r := range rows {
+		key := [2]int{r.Size, r.MTU}
+		if most := r.MTU - headers; r.Size > most && !told[key] {
+			told[key] = true
+			errs = errors.Join(errs, fmt.Errorf("-sizes %d: at MTU %d a datagram holds at most %d bytes of payload; raise -mtu", r.Size, r.MTU, most))
 		}
 	}
 	return errs
@@ -149,40 +137,4 @@ func within(name string, v, least, most int) error {
 		return fmt.Errorf("%s %d: must be %d to %d", name, v, least, most)
 	}
 	return nil
-}
-
-// parsePaths splits a list of paths and checks that there are such.
-func parsePaths(list string, known []string) ([]string, error) {
-	if list == allPaths {
-		return known, nil
-	}
-	names := strings.Split(list, ",")
-	for i, n := range names {
-		if !slices.Contains(known, n) {
-			return nil, fmt.Errorf("-paths %s: no path %q, there are %s", list, n, strings.Join(known, ", "))
-		}
-		if slices.Contains(names[:i], n) {
-			return nil, fmt.Errorf("-paths %s: %s stands there twice", list, n)
-		}
-	}
-	return names, nil
-}
-
-// parseSizes splits a list of payload sizes.
-func parseSizes(list string) ([]int, error) {
-	var sizes []int
-	for s := range strings.SplitSeq(list, ",") {
-		n, err := strconv.Atoi(s)
-		if err != nil {
-			return nil, fmt.Errorf("-sizes %s: %q is no number of bytes", list, s)
-		}
-		if err := within("-sizes", n, stream.HeaderSize, control.MaxSize); err != nil {
-			return nil, err
-		}
-		if slices.Contains(sizes, n) {
-			return nil, fmt.Errorf("-sizes %s: %d stands there twice", list, n)
-		}
-		sizes = append(sizes, n)
-	}
-	return sizes, nil
 }

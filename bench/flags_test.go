@@ -10,20 +10,22 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/xdpath/xdpath/bench/internal/path"
 )
 
 // known are the paths of these tests.
-func known(test string) []string {
-	if test == "rr" {
+func known(k path.Kind) []string {
+	if k == path.Trips {
 		return []string{"socket", "socket-spin", "xdp"}
 	}
 	return []string{"socket", "mmsg", "xdp-raw", "xdp"}
 }
 
 // usual are those that run by themselves.
-func usual(test string) []string {
-	if test == "rr" {
-		return known(test)
+func usual(k path.Kind) []string {
+	if k == path.Trips {
+		return known(k)
 	}
 	return []string{"socket", "mmsg", "xdp"}
 }
@@ -34,8 +36,8 @@ func TestFlagDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := o.plan
-	if p.Test != "stream" || !slices.Equal(p.Paths, usual("stream")) || !slices.Equal(p.Sizes, []int{64, 1472}) || p.Duration != time.Second ||
-		p.Runs != 3 || p.MTU != 1500 || p.Batch != 64 || o.json != "" || p.Warmup <= 0 || p.Patience <= 0 {
+	if p.Test.Name != "stream" || !slices.Equal(p.Paths(), usual(path.Stream)) || !slices.Equal(p.Sizes(), []int{64, 1472}) || p.Duration != time.Second ||
+		p.Runs != 3 || !slices.Equal(p.MTUs(), []int{1500}) || p.Rows[0].Batch != 64 || o.json != "" || p.Warmup <= 0 || p.Patience <= 0 {
 		t.Errorf("%+v", o)
 	}
 	// All paths of the issue, with two sizes, must fit into a minute.
@@ -51,30 +53,30 @@ func TestFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := o.plan
-	if !slices.Equal(p.Paths, []string{"xdp", "mmsg"}) || !slices.Equal(p.Sizes, []int{18, 8972}) || p.Duration != 2*time.Second ||
-		p.Runs != 5 || p.MTU != 9000 || p.Batch != 32 || o.json != "r.json" {
+	if !slices.Equal(p.Paths(), []string{"xdp", "mmsg"}) || !slices.Equal(p.Sizes(), []int{18, 8972}) || p.Duration != 2*time.Second ||
+		p.Runs != 5 || !slices.Equal(p.MTUs(), []int{9000}) || p.Rows[0].Batch != 32 || o.json != "r.json" {
 		t.Errorf("%+v", o)
 	}
 }
 
 func TestFlagTests(t *testing.T) {
 	for _, args := range []string{"", "stream"} {
-		if o, err := parseFlags(strings.Fields(args), known, usual, nil); err != nil || o.plan.Test != "stream" {
+		if o, err := parseFlags(strings.Fields(args), known, usual, nil); err != nil || o.plan.Test.Name != "stream" {
 			t.Errorf("%q: %+v, %v", args, o.plan, err)
 		}
 	}
 	o, err := parseFlags(strings.Fields("rr -runs 5"), known, usual, nil)
 	p := o.plan
-	if err != nil || p.Test != "rr" || !slices.Equal(p.Paths, known("rr")) || !slices.Equal(p.Sizes, []int{64}) || p.Batch != 1 || p.Runs != 5 {
+	if err != nil || p.Test.Name != "rr" || !slices.Equal(p.Paths(), known(path.Trips)) || !slices.Equal(p.Sizes(), []int{64}) || p.Rows[0].Batch != 1 || p.Runs != 5 {
 		t.Errorf("%+v, %v", p, err)
 	}
 }
 
 func TestFlagAllPaths(t *testing.T) {
-	for _, test := range []string{"stream", "rr"} {
+	for test, kind := range map[string]path.Kind{"stream": path.Stream, "rr": path.Trips} {
 		o, err := parseFlags([]string{test, "-paths", "all"}, known, usual, nil)
-		if err != nil || !slices.Equal(o.plan.Paths, known(test)) {
-			t.Errorf("%v, %v", o.plan.Paths, err)
+		if err != nil || !slices.Equal(o.plan.Paths(), known(kind)) {
+			t.Errorf("%v, %v", o.plan.Paths(), err)
 		}
 	}
 }
@@ -93,6 +95,8 @@ func TestFlagErrors(t *testing.T) {
 		{"-sizes 1473", "at MTU 1500 a datagram holds at most 1472 bytes of payload; raise -mtu"},
 		{"-sizes 64 -mtu 67", "-mtu 67: must be 68 to 65535"},
 		{"-mtu 65536", "-mtu 65536"},
+		{"-mtu large", `"large" is no number of bytes`},
+		{"-mtu 1500,8000 -sizes 4000", "-sizes 4000: at MTU 1500"},
 		{"-duration 0s", "-duration 0s: must be 1ms to 10m0s"},
 		{"-duration -1s", "-duration -1s"},
 		{"-duration 11m", "-duration 11m0s"},

@@ -92,7 +92,7 @@ func bench(ctx context.Context, opts options, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	local, err := referee.NewLocal(opts.plan.MTU, "/proc/self/exe", workerArg)
+	local, err := referee.NewLocal("/proc/self/exe", workerArg)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func bench(ctx context.Context, opts options, stdout, stderr io.Writer) error {
 		return err
 	}
 	doc := document(opts, outcome, busy)
-	if err := report.WriteTable(stdout, opts.plan.Test, report.Rows(doc, opts.plan.Paths, opts.plan.Sizes), doc.Env.Notes); err != nil {
+	if err := report.WriteTable(stdout, opts.plan.Test.Columns(), report.Rows(doc), doc.Env.Notes); err != nil {
 		return fmt.Errorf("write table: %w", err)
 	}
 	return out.commit(doc)

@@ -17,7 +17,6 @@ import (
 	"github.com/xdpath/xdpath/bench/internal/loss"
 	"github.com/xdpath/xdpath/bench/internal/path"
 	"github.com/xdpath/xdpath/bench/internal/report"
-	"github.com/xdpath/xdpath/bench/internal/stream"
 	"github.com/xdpath/xdpath/internal/testnet"
 )
 
@@ -60,7 +59,7 @@ func TestEndToEnd(t *testing.T) {
 	if len(doc.Env.Skipped) > 0 {
 		t.Errorf("did not run: %+v", doc.Env.Skipped)
 	}
-	if want := len(path.Names(stream.Name)) * 2; len(doc.Results) != want {
+	if want := len(path.Names(path.Stream)) * 2; len(doc.Results) != want {
 		t.Errorf("%d results, want %d", len(doc.Results), want)
 	}
 	for _, r := range doc.Results {
@@ -197,7 +196,7 @@ func TestUser(t *testing.T) {
 // TestUsualPaths are those of the table in the bench's description, no more: all
 // of them must fit into a minute.
 func TestUsualPaths(t *testing.T) {
-	if got, want := path.Usual(stream.Name), []string{"socket", "mmsg", "gso", "asavie", "xdp"}; !slices.Equal(got, want) {
+	if got, want := path.Usual(path.Stream), []string{"socket", "mmsg", "gso", "asavie", "xdp"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }

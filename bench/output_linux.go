@@ -15,15 +15,17 @@ const link = "veth pair between two network namespaces of one machine"
 // document puts the outcome and all that explains it together.
 func document(opts options, out referee.Outcome, busy float64) report.Document {
 	s := out.Sender
-	return report.Document{
+	doc := report.Document{
 		Env: report.Env{
 			Tool: "xdpath bench", Command: append([]string{"bench"}, opts.args...), Time: time.Now().UTC(),
 			Kernel: s.Kernel, Arch: s.Arch, Go: s.Go, CPUModel: s.CPUModel, CPUs: s.CPUs, Link: link,
 			Duration: opts.plan.Duration.Seconds(), Warmup: opts.plan.Warmup.Seconds(),
 			Sender: out.Sender, Receiver: out.Receiver,
 			Skipped: out.Skipped, Buffers: out.Buffers, ProcessCPU: out.ProcessCPU,
-			Notes: notes(opts, out, busy), BusyBefore: busy,
+			Rows: opts.plan.Keys(), BusyBefore: busy,
 		},
 		Results: out.Results,
 	}
+	doc.Env.Notes = notes(opts.plan, doc, out)
+	return doc
 }

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/xdpath/xdpath/bench/internal/referee"
+	"github.com/xdpath/xdpath/bench/internal/suite"
 )
 
 // redraw is the time between two drawings of the progress line.
@@ -34,10 +34,10 @@ type progress struct {
 	begun   time.Time
 	stepped time.Time // begin of the present step
 	n       int       // steps that are done
-	now     referee.Step
+	now     suite.Step
 }
 
-func newProgress(w io.Writer, plan referee.Plan) *progress {
+func newProgress(w io.Writer, plan suite.Plan) *progress {
 	p := &progress{total: len(plan.Steps()), guess: plan.Duration + plan.Warmup + stepOverhead, done: make(chan struct{})}
 	if !isTerminal(w) {
 		return p
@@ -48,7 +48,7 @@ func newProgress(w io.Writer, plan referee.Plan) *progress {
 }
 
 // step notes that done steps are through and next begins.
-func (p *progress) step(done int, next referee.Step) {
+func (p *progress) step(done int, next suite.Step) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stepped = time.Now()
@@ -92,8 +92,8 @@ func (p *progress) line(now time.Time) string {
 		each = p.stepped.Sub(p.begun) / time.Duration(p.n)
 	}
 	left := time.Duration(p.total-p.n)*each - now.Sub(p.stepped)
-	return fmt.Sprintf("bench: %d of %d, %s, %d bytes, run %d, %.0f s left",
-		p.n+1, p.total, p.now.Path, p.now.Size, p.now.Run, max(0, left.Seconds()))
+	return fmt.Sprintf("bench: %d of %d, %s, run %d, %.0f s left",
+		p.n+1, p.total, p.now.Key(), p.now.Run, max(0, left.Seconds()))
 }
 
 // isTerminal tells whether w is one.

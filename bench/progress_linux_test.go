@@ -8,27 +8,28 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xdpath/xdpath/bench/internal/referee"
+	"github.com/xdpath/xdpath/bench/internal/control"
+	"github.com/xdpath/xdpath/bench/internal/suite"
 )
 
 func TestProgressLine(t *testing.T) {
-	plan := referee.Plan{Paths: []string{"mmsg", "xdp"}, Sizes: []int{64}, Runs: 5, Duration: time.Second, Warmup: 300 * time.Millisecond}
+	plan := suite.Plan{Rows: make([]control.Row, 2), Runs: 5, Duration: time.Second, Warmup: 300 * time.Millisecond}
 	p := newProgress(new(bytes.Buffer), plan)
 	defer p.end()
 	if got, want := p.line(time.Now()), "bench: making namespaces"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	p.step(0, referee.Step{Path: "mmsg", Size: 64, Run: 1})
+	p.step(0, suite.Step{Row: control.Row{Path: "mmsg", Size: 64}, Run: 1})
 	begun := p.begun
 	if got, want := p.line(begun), "bench: 1 of 10, mmsg, 64 bytes, run 1, 15 s left"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	p.step(4, referee.Step{Path: "mmsg", Size: 64, Run: 3})
+	p.step(4, suite.Step{Row: control.Row{Path: "mmsg", Size: 64, Param: "mtu=8000"}, Run: 3})
 	p.stepped = begun.Add(8 * time.Second) // 2 s a step
 	for after, want := range map[time.Duration]string{
-		time.Second:     "bench: 5 of 10, mmsg, 64 bytes, run 3, 11 s left",
-		time.Minute:     "bench: 5 of 10, mmsg, 64 bytes, run 3, 0 s left",
-		2 * time.Second: "bench: 5 of 10, mmsg, 64 bytes, run 3, 10 s left",
+		time.Second:     "bench: 5 of 10, mmsg, 64 bytes, mtu=8000, run 3, 11 s left",
+		time.Minute:     "bench: 5 of 10, mmsg, 64 bytes, mtu=8000, run 3, 0 s left",
+		2 * time.Second: "bench: 5 of 10, mmsg, 64 bytes, mtu=8000, run 3, 10 s left",
 	} {
 		if got := p.line(p.stepped.Add(after)); got != want {
 			t.Errorf("after %v: %q, want %q", after, got, want)
@@ -39,8 +40,8 @@ func TestProgressLine(t *testing.T) {
 // TestProgressSilent writes nothing where nobody reads along.
 func TestProgressSilent(t *testing.T) {
 	var b bytes.Buffer
-	p := newProgress(&b, referee.Plan{})
-	p.step(0, referee.Step{})
+	p := newProgress(&b, suite.Plan{})
+	p.step(0, suite.Step{})
 	p.end()
 	if b.Len() > 0 {
 		t.Errorf("wrote %q", b.String())

@@ -14,7 +14,6 @@ import (
 	"github.com/xdpath/xdpath/bench/internal/loss"
 	"github.com/xdpath/xdpath/bench/internal/path"
 	"github.com/xdpath/xdpath/bench/internal/report"
-	"github.com/xdpath/xdpath/bench/internal/rr"
 	"github.com/xdpath/xdpath/internal/testnet"
 )
 
@@ -29,7 +28,7 @@ func TestTripsEndToEnd(t *testing.T) {
 	}
 	t.Log("\n" + stdout.String())
 	doc := read(t, file)
-	names := path.Names(rr.Name)
+	names := path.Names(path.Trips)
 	if len(doc.Env.Skipped) > 0 || len(doc.Results) != 2*len(names) {
 		t.Errorf("%d results of %d paths; did not run: %+v", len(doc.Results), len(names), doc.Env.Skipped)
 	}

@@ -74,21 +74,30 @@ const (
 	RoleReceiver Role = "receiver"
 )
 
+// A Row is what one line of the table stands for: a path, and how both of its ends
+// are set. A test that needs a further setting has a field here.
+type Row struct {
+	Path string `json:"path"`
+	Size int    `json:"size"` // payload bytes
+	// Param names what else sets the row apart from others of its path and size,
+	// as the table shows it: "mtu=8000". It may be empty.
+	Param    string `json:"param,omitempty"`
+	Batch    int    `json:"batch"` // datagrams a call
+	MTU      int    `json:"mtu"`
+	Checksum bool   `json:"checksum,omitempty"` // for paths that can do with and without
+}
+
 // Prepare asks for one side of a path to be opened.
 type Prepare struct {
-	Test      string         `json:"test"` // stream.Name or rr.Name
-	Role      Role           `json:"role"`
-	Path      string         `json:"path"`
+	Test string `json:"test"`
+	Role Role   `json:"role"`
+	Row
 	Interface string         `json:"interface"`
 	Queue     int            `json:"queue"`
 	Local     netip.AddrPort `json:"local"`
 	Peer      netip.AddrPort `json:"peer"`
 	LocalMAC  string         `json:"local_mac"`
 	PeerMAC   string         `json:"peer_mac"`
-	Size      int            `json:"size"`  // payload bytes
-	Batch     int            `json:"batch"` // datagrams a call
-	MTU       int            `json:"mtu"`
-	Checksum  bool           `json:"checksum,omitempty"` // for paths that can do with and without
 }
 
 // Ready answers a Prepare.

@@ -22,9 +22,10 @@ import (
 
 func prepare() *Prepare {
 	return &Prepare{
-		Test: stream.Name, Role: RoleSender, Path: "mmsg", Interface: "xp1a", Queue: 1,
+		Test: stream.Name, Role: RoleSender, Interface: "xp1a", Queue: 1,
+		Row:   Row{Path: "mmsg", Size: 64, Param: "mtu=1500", Batch: 64, MTU: 1500, Checksum: true},
 		Local: netip.MustParseAddrPort("10.9.0.1:9001"), Peer: netip.MustParseAddrPort("10.9.0.2:9002"),
-		LocalMAC: "02:00:00:00:00:01", PeerMAC: "02:00:00:00:00:02", Size: 64, Batch: 64, MTU: 1500,
+		LocalMAC: "02:00:00:00:00:01", PeerMAC: "02:00:00:00:00:02",
 	}
 }
 
@@ -142,7 +143,8 @@ func TestPrepareBounds(t *testing.T) {
 		{"no interface", func(p *Prepare) { p.Interface = "" }, "length of interface 0"},
 		{"name of an interface too long", func(p *Prepare) { p.Interface = "abcdefghijklmnop" }, "length of interface 16"},
 		{"no role", func(p *Prepare) { p.Role = "" }, "role"},
-		{"no test", func(p *Prepare) { p.Test = "rm -rf" }, "test"},
+		{"no test", func(p *Prepare) { p.Test = "" }, "length of test 0"},
+		{"parameter too long", func(p *Prepare) { p.Param = strings.Repeat("x", maxText+1) }, "length of parameter 4097"},
 		{"IPv6", func(p *Prepare) { p.Local = netip.MustParseAddrPort("[::1]:9") }, "must be IPv4"},
 		{"no address", func(p *Prepare) { p.Peer = netip.AddrPort{} }, "must be IPv4"},
 		{"no port", func(p *Prepare) { p.Peer = netip.MustParseAddrPort("10.9.0.2:0") }, "with a port"},

@@ -8,7 +8,6 @@ import (
 	"net"
 	"time"
 
-	"github.com/xdpath/xdpath/bench/internal/rr"
 	"github.com/xdpath/xdpath/bench/internal/stream"
 )
 
@@ -19,7 +18,7 @@ const (
 	MaxMTU      = 65535
 	maxText     = 4096 // bytes of any text in a message
 	maxQueue    = 4095
-	maxName     = 15 // bytes of an interface name, IFNAMSIZ less its final zero
+	maxName     = 15 // bytes of the name of a test, or of an interface: IFNAMSIZ less its final zero
 )
 
 // validate tells what is wrong with m, if anything. A message that passes can
@@ -94,9 +93,6 @@ func (p *Prepare) validate() error {
 	if p == nil {
 		return errBody
 	}
-	if p.Test != stream.Name && p.Test != rr.Name {
-		return fmt.Errorf("test %.40q: there are %s and %s", p.Test, stream.Name, rr.Name)
-	}
 	if p.Role != RoleSender && p.Role != RoleReceiver {
 		return fmt.Errorf("role %.40q: there are %s and %s", p.Role, RoleSender, RoleReceiver)
 	}
@@ -109,7 +105,9 @@ func (p *Prepare) validate() error {
 		return fmt.Errorf("addresses %s and %s: must be IPv4 with a port", p.Local, p.Peer)
 	}
 	return errors.Join(
+		between("length of test", len(p.Test), 1, maxName),
 		between("length of path", len(p.Path), 1, maxText),
+		between("length of parameter", len(p.Param), 0, maxText),
 		between("length of interface", len(p.Interface), 1, maxName),
 		between("queue", p.Queue, 0, maxQueue),
 		between("size", p.Size, stream.HeaderSize, MaxSize),

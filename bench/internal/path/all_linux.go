@@ -5,8 +5,6 @@ package path
 import (
 	"fmt"
 	"strings"
-
-	"github.com/xdpath/xdpath/bench/internal/stream"
 )
 
 // All returns every path, in the order of the tables.
@@ -17,33 +15,32 @@ func All() []Path {
 	}
 }
 
-// Find returns the path of that name, if it can do the test.
-func Find(name, test string) (Path, error) {
+// Find returns the path of that name, if it does k.
+func Find(name string, k Kind) (Path, error) {
 	for _, p := range All() {
-		if p.Name == name && p.does(test) {
+		if p.Name == name && p.does(k) {
 			return p, nil
 		}
 	}
-	return Path{}, fmt.Errorf("no path %q for %s: there are %s", name, test, strings.Join(Names(test), ", "))
+	return Path{}, fmt.Errorf("no path %q for %s: there are %s", name, k, strings.Join(Names(k), ", "))
 }
 
 // Usual returns the names of the paths that run unless others are asked for.
-func Usual(test string) []string {
+func Usual(k Kind) []string {
 	var names []string
 	for _, p := range All() {
-		if p.does(test) && (!p.Extra || test != stream.Name) {
+		if p.does(k) && (!p.Extra || k != Stream) {
 			names = append(names, p.Name)
 		}
 	}
 	return names
 }
 
-// Names returns the names of the paths that can do a test, in the order of the
-// tables.
-func Names(test string) []string {
+// Names returns the names of the paths that do k, in the order of the tables.
+func Names(k Kind) []string {
 	var names []string
 	for _, p := range All() {
-		if p.does(test) {
+		if p.does(k) {
 			names = append(names, p.Name)
 		}
 	}

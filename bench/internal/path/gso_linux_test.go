@@ -227,7 +227,7 @@ func dropNetAdmin() error {
 
 // TestSocketTimeLimits waits for nothing, and no longer than it should.
 func TestSocketTimeLimits(t *testing.T) {
-	for _, p := range paths(stream.Name) {
+	for _, p := range paths(Stream) {
 		t.Run(p.Name, func(t *testing.T) {
 			pair := testnet.TestPair(t, testnet.Config{})
 			_, cfg := configs(pair, 64)

@@ -27,15 +27,37 @@ type Path struct {
 	Peer     func(Config) (Peer, error)
 }
 
+// A Kind is what a test drives paths by. Several tests may drive them alike.
+type Kind string
+
+// The kinds, named after the tests that came first.
+const (
+	Stream Kind = stream.Name // a Sender and a Receiver
+	Trips  Kind = rr.Name     // two Peers
+)
+
 // does tells whether the path has what a test needs.
-func (p Path) does(test string) bool {
-	switch test {
-	case stream.Name:
+func (p Path) does(k Kind) bool {
+	switch k {
+	case Stream:
 		return p.Sender != nil
-	case rr.Name:
+	case Trips:
 		return p.Peer != nil
 	}
 	return false
+}
+
+// Open opens one side of a path that does k.
+func (p Path) Open(k Kind, sender bool, cfg Config) (End, error) {
+	switch {
+	case k == Trips:
+		cfg.Hold = HoldTrips
+		return p.Peer(cfg)
+	case sender:
+		return p.Sender(cfg)
+	default:
+		return p.Receiver(cfg)
+	}
 }
 
 // Config is what a path is opened with, the same for all paths of a row. It

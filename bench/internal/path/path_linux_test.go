@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/xdpath/xdpath/bench/internal/loss"
-	"github.com/xdpath/xdpath/bench/internal/rr"
 	"github.com/xdpath/xdpath/bench/internal/stream"
 	"github.com/xdpath/xdpath/internal/testnet"
 )
@@ -100,10 +99,10 @@ func (r *rig) collect(t *testing.T) stream.Tally {
 
 func unchanged(*Config, *Config) {}
 
-// paths are those that can do a test.
-func paths(test string) (found []Path) {
+// paths are those that do k.
+func paths(k Kind) (found []Path) {
 	for _, p := range All() {
-		if p.does(test) {
+		if p.does(k) {
 			found = append(found, p)
 		}
 	}
@@ -119,7 +118,7 @@ func TestPaths(t *testing.T) {
 		"xdp": {"native copy", "native copy"}, "xdp-packetconn": {"native copy", "native copy"},
 		"xdp-deferred": {"native copy", "native copy"},
 	}
-	for _, p := range paths(stream.Name) {
+	for _, p := range paths(Stream) {
 		for _, size := range []int{stream.HeaderSize, 64, 1472} {
 			t.Run(p.Name+"/"+itoa(size), func(t *testing.T) {
 				r := openPath(t, p, size, unchanged)
@@ -152,7 +151,7 @@ func TestPaths(t *testing.T) {
 // TestOverflow sends more than a receiver that sleeps can hold. Every path must
 // hold what it was told to and hardly more, and know where the rest went.
 func TestOverflow(t *testing.T) {
-	for _, p := range paths(stream.Name) {
+	for _, p := range paths(Stream) {
 		for _, size := range []int{64, 1472} {
 			t.Run(p.Name+"/"+itoa(size), func(t *testing.T) { overflow(t, p, size) })
 		}
@@ -192,7 +191,7 @@ func overflow(t *testing.T, p Path, size int) {
 // TestClosed proves that a path leaves the interface as it found it: the next
 // one may be another.
 func TestClosed(t *testing.T) {
-	for _, p := range paths(stream.Name) {
+	for _, p := range paths(Stream) {
 		t.Run(p.Name, func(t *testing.T) {
 			pair := testnet.TestPair(t, testnet.Config{})
 			before := state(t, pair)
@@ -211,7 +210,7 @@ func TestClosed(t *testing.T) {
 
 // TestNoAllocations counts per datagram over a whole exchange.
 func TestNoAllocations(t *testing.T) {
-	for _, p := range paths(stream.Name) {
+	for _, p := range paths(Stream) {
 		t.Run(p.Name, func(t *testing.T) {
 			r := openPath(t, p, 64, unchanged)
 			gen, check := stream.NewGenerator(64, run), stream.NewChecker(64, run)
@@ -248,21 +247,25 @@ func TestNoAllocations(t *testing.T) {
 }
 
 func TestFind(t *testing.T) {
-	for _, test := range []string{stream.Name, rr.Name} {
-		for _, n := range Names(test) {
-			if p, err := Find(n, test); err != nil || p.Name != n || !p.does(test) {
+	for _, k := range []Kind{Stream, Trips} {
+		for _, n := range Names(k) {
+			if p, err := Find(n, k); err != nil || p.Name != n || !p.does(k) {
 				t.Errorf("%s: %q, %v", n, p.Name, err)
 			}
 		}
 	}
-	for _, tt := range []struct{ name, test, want string }{
-		{"carrier pigeon", stream.Name, "there are socket, mmsg"},
-		{"mmsg", rr.Name, "there are socket, socket-spin"},
-		{"xdp-busy", stream.Name, "there are socket, mmsg"},
+	for _, tt := range []struct {
+		name string
+		kind Kind
+		want string
+	}{
+		{"carrier pigeon", Stream, "there are socket, mmsg"},
+		{"mmsg", Trips, "there are socket, socket-spin"},
+		{"xdp-busy", Stream, "there are socket, mmsg"},
 		{"xdp", "relay race", "no path"},
 	} {
-		if _, err := Find(tt.name, tt.test); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s for %s: error %v, want %q in it", tt.name, tt.test, err, tt.want)
+		if _, err := Find(tt.name, tt.kind); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s for %s: error %v, want %q in it", tt.name, tt.kind, err, tt.want)
 		}
 	}
 }
@@ -274,7 +277,7 @@ func TestOpenErrors(t *testing.T) {
 	tx, rx := configs(pair, 64)
 	tx.Interface, rx.Interface = "nosuch0", "nosuch0"
 	before := descriptors(t)
-	for _, p := range paths(stream.Name) {
+	for _, p := range paths(Stream) {
 		if p.Name == "socket" || p.Name == "mmsg" || p.Name == "udpconn" {
 			continue
 		}

@@ -66,7 +66,7 @@ func (r *pairOfPeers) window(t *testing.T, d time.Duration) {
 // TestPeers makes round trips over every path, and wants them all and the mode
 // told.
 func TestPeers(t *testing.T) {
-	for _, p := range paths(rr.Name) {
+	for _, p := range paths(Trips) {
 		for _, size := range []int{stream.HeaderSize, 64, 1472} {
 			t.Run(p.Name+"/"+itoa(size), func(t *testing.T) {
 				r := openPeers(t, p, size)
@@ -95,7 +95,7 @@ func TestPeers(t *testing.T) {
 // TestPeersLost waits for an answer that does not come, and gives up in time; then
 // the path goes on.
 func TestPeersLost(t *testing.T) {
-	for _, p := range paths(rr.Name) {
+	for _, p := range paths(Trips) {
 		t.Run(p.Name, func(t *testing.T) {
 			r := openPeers(t, p, 64)
 			// Twice, so that a deadline that has passed is there, and nothing of
@@ -120,7 +120,7 @@ func TestPeersLost(t *testing.T) {
 // TestPeersClosed proves that a path leaves the interface as it found it, also
 // with a datagram in its hands.
 func TestPeersClosed(t *testing.T) {
-	for _, p := range paths(rr.Name) {
+	for _, p := range paths(Trips) {
 		t.Run(p.Name, func(t *testing.T) {
 			pair := testnet.TestPair(t, testnet.Config{})
 			before, open := state(t, pair), descriptors(t)
@@ -164,7 +164,7 @@ func TestPeersClosed(t *testing.T) {
 
 // TestPeersNoAllocations counts per round trip.
 func TestPeersNoAllocations(t *testing.T) {
-	for _, p := range paths(rr.Name) {
+	for _, p := range paths(Trips) {
 		t.Run(p.Name, func(t *testing.T) {
 			r := openPeers(t, p, 64)
 			gen, check := stream.NewGenerator(64, run), stream.NewChecker(64, run)
@@ -214,7 +214,7 @@ func TestPeerOpenErrors(t *testing.T) {
 	cfg, _ := configs(pair, 64)
 	cfg.Interface = "nosuch0"
 	before := descriptors(t)
-	for _, p := range paths(rr.Name) {
+	for _, p := range paths(Trips) {
 		if p.Name == "socket" || p.Name == "socket-spin" || p.Name == "udpconn" {
 			continue // they do not look at it
 		}

@@ -18,6 +18,9 @@ type Link interface {
 	// Ends returns the sender's and the receiver's worker, alive and with no
 	// path open. Workers that died are started again.
 	Ends(ctx context.Context) (tx, rx *End, err error)
+	// SetMTU gives the wire that MTU, or tells why it cannot have it. No path is
+	// open.
+	SetMTU(mtu int) error
 }
 
 // How long a worker may take to answer. Waiting for a link that is down is

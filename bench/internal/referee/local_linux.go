@@ -27,22 +27,26 @@ const WorkerFD = 3
 type Local struct {
 	command []string
 	pair    *testnet.Pair
+	mtu     int    // of the pair
 	cpus    [2]int // of the sender and of the receiver
 	workers [2]*process
 }
 
-// NewLocal makes the namespaces and the veth. Workers are started by command,
-// whose first word is the path of the program.
-func NewLocal(mtu int, command ...string) (*Local, error) {
+// usualMTU is that of a link until a row wants another.
+const usualMTU = 1500
+
+// NewLocal makes the namespaces and the veth, of the kernel's usual MTU. Workers are
+// started by command, whose first word is the path of the program.
+func NewLocal(command ...string) (*Local, error) {
 	allowed, err := cpu.Allowed()
 	if err != nil {
 		return nil, err
 	}
-	pair, err := testnet.NewPair(testnet.Config{MTU: mtu})
+	pair, err := testnet.NewPair(testnet.Config{MTU: usualMTU})
 	if err != nil {
 		return nil, err
 	}
-	l := &Local{command: command, pair: pair, cpus: [2]int{allowed[0], allowed[min(1, len(allowed)-1)]}}
+	l := &Local{command: command, pair: pair, mtu: usualMTU, cpus: [2]int{allowed[0], allowed[min(1, len(allowed)-1)]}}
 	// Without ARP, which an AF_XDP program may swallow.
 	if err := errors.Join(pair.A.AddNeigh(pair.B.IP4, pair.B.MAC), pair.B.AddNeigh(pair.A.IP4, pair.A.MAC)); err != nil {
 		return nil, errors.Join(err, l.Close())
@@ -67,6 +71,19 @@ func (l *Local) Ends(ctx context.Context) (tx, rx *End, err error) {
 		}
 	}
 	return l.workers[0].end, l.workers[1].end, nil
+}
+
+// SetMTU implements Link.
+func (l *Local) SetMTU(mtu int) error {
+	if mtu == l.mtu {
+		return nil
+	}
+	l.mtu = 0 // neither, if only one of two changes
+	if err := errors.Join(l.pair.A.SetMTU(mtu), l.pair.B.SetMTU(mtu)); err != nil {
+		return err
+	}
+	l.mtu = mtu
+	return nil
 }
 
 // Close ends the workers and gives up the namespaces.

@@ -17,6 +17,7 @@ import (
 	"github.com/xdpath/xdpath/bench/internal/path"
 	"github.com/xdpath/xdpath/bench/internal/rr"
 	"github.com/xdpath/xdpath/bench/internal/stream"
+	"github.com/xdpath/xdpath/bench/internal/suite"
 	"github.com/xdpath/xdpath/bench/internal/worker"
 	"github.com/xdpath/xdpath/internal/testnet"
 )
@@ -37,7 +38,7 @@ func local(t *testing.T) *Local {
 	t.Helper()
 	testnet.Require(t)
 	testnet.Leaks(t)
-	l, err := NewLocal(1500, "/proc/self/exe", "worker")
+	l, err := NewLocal("/proc/self/exe", "worker")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,9 +82,11 @@ func TestLocalEnds(t *testing.T) {
 	}
 }
 
-func localPlan(paths ...string) Plan {
-	p := plan(paths...)
-	p.Duration, p.Warmup, p.Patience, p.Runs, p.Batch = 100*time.Millisecond, 20*time.Millisecond, 10*time.Second, 1, 64
+func localPlan(paths ...string) suite.Plan { return localPlanOf(stream.Name, 64, paths...) }
+
+func localPlanOf(test string, batch int, paths ...string) suite.Plan {
+	p := planOf(test, batch, paths...)
+	p.Duration, p.Warmup, p.Patience, p.Runs = 100*time.Millisecond, 20*time.Millisecond, 10*time.Second, 1
 	return p
 }
 
@@ -91,10 +94,10 @@ func localPlan(paths ...string) Plan {
 // kept or replaced as each needs it.
 func TestLocalRepeated(t *testing.T) {
 	l := local(t)
-	p := localPlan(path.Names(stream.Name)...)
+	p := localPlan(path.Names(path.Stream)...)
 	p.Duration, p.Runs = 5*time.Millisecond, 5
 	out, err := Run(t.Context(), p, l, quiet)
-	if err != nil || len(out.Skipped) != 0 || len(out.Results) != 5*len(p.Paths) {
+	if err != nil || len(out.Skipped) != 0 || len(out.Results) != 5*len(p.Rows) {
 		t.Errorf("%v: %d results, skipped %+v", err, len(out.Results), out.Skipped)
 	}
 }
@@ -102,10 +105,10 @@ func TestLocalRepeated(t *testing.T) {
 // TestLocalTripsRepeated does so with all paths for round trips.
 func TestLocalTripsRepeated(t *testing.T) {
 	l := local(t)
-	p := localPlan(path.Names(rr.Name)...)
-	p.Test, p.Batch, p.Duration, p.Warmup, p.Runs = rr.Name, 1, 5*time.Millisecond, 5*time.Millisecond, 3
+	p := localPlanOf(rr.Name, 1, path.Names(path.Trips)...)
+	p.Duration, p.Warmup, p.Runs = 5*time.Millisecond, 5*time.Millisecond, 3
 	out, err := Run(t.Context(), p, l, quiet)
-	if err != nil || len(out.Skipped) != 0 || len(out.Results) != 3*len(p.Paths) {
+	if err != nil || len(out.Skipped) != 0 || len(out.Results) != 3*len(p.Rows) {
 		t.Errorf("%v: %d results, skipped %+v", err, len(out.Results), out.Skipped)
 	}
 }
@@ -114,9 +117,7 @@ func TestLocalTripsRepeated(t *testing.T) {
 func TestLocalBatches(t *testing.T) {
 	l := local(t)
 	for _, batch := range []int{1, 1024} {
-		p := localPlan(path.Names(stream.Name)...)
-		p.Batch = batch
-		out, err := Run(t.Context(), p, l, quiet)
+		out, err := Run(t.Context(), localPlanOf(stream.Name, batch, path.Names(path.Stream)...), l, quiet)
 		if err != nil || len(out.Skipped) != 0 {
 			t.Errorf("batch %d: %v, skipped %+v", batch, err, out.Skipped)
 		}
@@ -163,23 +164,21 @@ func TestLocalFlap(t *testing.T) {
 // TestLocalCut takes the receiver's link down in the middle of a run and keeps it
 // so. What was sent into the void is in the books, with its place.
 func TestLocalCut(t *testing.T) {
-	for _, name := range path.Names(stream.Name) {
+	for _, name := range path.Names(path.Stream) {
 		t.Run(name, func(t *testing.T) {
 			localCut(t, localPlan(name), 20_000)
 		})
 	}
-	for _, name := range path.Names(rr.Name) {
+	for _, name := range path.Names(path.Trips) {
 		t.Run("rr/"+name, func(t *testing.T) {
-			p := localPlan(name)
-			p.Test, p.Batch = rr.Name, 1
-			localCut(t, p, 500)
+			localCut(t, localPlanOf(rr.Name, 1, name), 500)
 		})
 	}
 }
 
 // localCut runs a plan of one step and cuts the link when so many packets have
 // come to the receiver: more than a warm-up of a millisecond sends.
-func localCut(t *testing.T, p Plan, packets uint64) {
+func localCut(t *testing.T, p suite.Plan, packets uint64) {
 	l := local(t)
 	p.Warmup, p.Duration = time.Millisecond, time.Second
 	cut := make(chan error, 1)

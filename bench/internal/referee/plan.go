@@ -9,47 +9,8 @@ import (
 
 	"github.com/xdpath/xdpath/bench/internal/control"
 	"github.com/xdpath/xdpath/bench/internal/report"
-	"github.com/xdpath/xdpath/bench/internal/rr"
+	"github.com/xdpath/xdpath/bench/internal/suite"
 )
-
-// A Plan says what to run.
-type Plan struct {
-	Test     string // stream.Name or rr.Name
-	Paths    []string
-	Sizes    []int // payload bytes
-	Duration time.Duration
-	Warmup   time.Duration
-	Runs     int
-	MTU      int
-	Batch    int
-	// Checksum has the paths through package udp compute UDP checksums in
-	// software and verify them.
-	Checksum bool
-	// Patience is how long a link may carry nothing, and a path fail, before
-	// the path is given up.
-	Patience time.Duration
-}
-
-// A Step is one run of one path at one size.
-type Step struct {
-	Path string
-	Size int
-	Run  int // from 1
-}
-
-// Steps returns all runs in their order. Paths are interleaved: whatever
-// changes on the machine while the bench runs hits all of them alike.
-func (p Plan) Steps() []Step {
-	var steps []Step
-	for run := range p.Runs {
-		for _, size := range p.Sizes {
-			for _, path := range p.Paths {
-				steps = append(steps, Step{Path: path, Size: size, Run: run + 1})
-			}
-		}
-	}
-	return steps
-}
 
 // An Outcome is what came of a plan.
 type Outcome struct {
@@ -64,8 +25,8 @@ type Outcome struct {
 // Run works through the plan. A step that fails is noted and the plan goes on;
 // an error means that it cannot, or that ctx is done, and comes with what there
 // is so far. Before each step it calls progress with the number of steps done.
-func Run(ctx context.Context, plan Plan, link Link, progress func(done int, next Step)) (Outcome, error) {
-	r := &runner{plan: plan, link: link, failed: map[Step]bool{}}
+func Run(ctx context.Context, plan suite.Plan, link Link, progress func(done int, next suite.Step)) (Outcome, error) {
+	r := &runner{plan: plan, link: link, failed: map[report.Key]bool{}}
 	for i, step := range plan.Steps() {
 		progress(i, step)
 		if err := r.step(ctx, step); err != nil {
@@ -77,16 +38,16 @@ func Run(ctx context.Context, plan Plan, link Link, progress func(done int, next
 
 // A runner is the state of one Run.
 type runner struct {
-	plan   Plan
+	plan   suite.Plan
 	link   Link
 	out    Outcome
-	failed map[Step]bool // with Run 0: not to be tried again
-	window uint32        // number of the last window
+	failed map[report.Key]bool // not to be tried again
+	window uint32              // number of the last window
 }
 
 // step runs one step and files what came of it.
-func (r *runner) step(ctx context.Context, step Step) error {
-	key := Step{Path: step.Path, Size: step.Size}
+func (r *runner) step(ctx context.Context, step suite.Step) error {
+	key := step.Key()
 	if r.failed[key] {
 		return nil
 	}
@@ -95,19 +56,21 @@ func (r *runner) step(ctx context.Context, step Step) error {
 		return err
 	}
 	r.out.Sender, r.out.Receiver = tx.Facts, rx.Facts
-	err = r.measure(ctx, step, tx, rx)
+	if err = r.link.SetMTU(step.MTU); err == nil {
+		err = r.measure(ctx, step, tx, rx)
+	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if err != nil {
 		r.failed[key] = true
-		r.out.Skipped = append(r.out.Skipped, report.Skip{Path: step.Path, Size: step.Size, Run: step.Run, Reason: err.Error()})
+		r.out.Skipped = append(r.out.Skipped, report.Skip{Key: key, Run: step.Run, Reason: err.Error()})
 	}
 	return nil
 }
 
 // measure runs one step.
-func (r *runner) measure(ctx context.Context, step Step, tx, rx *End) error {
+func (r *runner) measure(ctx context.Context, step suite.Step, tx, rx *End) error {
 	defer rx.close()
 	defer tx.close()
 	// The receiver is open before the sender, and closed after it: what is sent
@@ -126,7 +89,7 @@ func (r *runner) measure(ctx context.Context, step Step, tx, rx *End) error {
 	if err != nil {
 		return err
 	}
-	result, err := report.Compute(p, report.Side{Facts: tx.Facts, Totals: sent}, report.Side{Facts: rx.Facts, Totals: got})
+	result, err := report.Compute(p, report.Side{Facts: tx.Facts, Totals: sent}, report.Side{Facts: rx.Facts, Totals: got}, r.plan.Test.Count)
 	if err != nil {
 		return err
 	}
@@ -143,30 +106,29 @@ const (
 	receiverPort = 9002
 )
 
-func (r *runner) question(step Step, role control.Role, own, other *End) control.Prepare {
+func (r *runner) question(step suite.Step, role control.Role, own, other *End) control.Prepare {
 	ports := [2]uint16{senderPort, receiverPort}
 	if role == control.RoleReceiver {
 		ports = [2]uint16{receiverPort, senderPort}
 	}
 	return control.Prepare{
-		Test: r.plan.Test, Role: role, Path: step.Path,
+		Test: r.plan.Test.Name, Role: role, Row: step.Row,
 		Interface: own.Interface, Local: own.addr(ports[0]), Peer: other.addr(ports[1]),
 		LocalMAC: own.MAC.String(), PeerMAC: other.MAC.String(),
-		Size: step.Size, Batch: r.plan.Batch, MTU: r.plan.MTU, Checksum: r.plan.Checksum,
 	}
 }
 
 // warmUp runs windows that do not count, until one of them carried something.
 // Some links are dead for a while after a program was attached: that time must
 // not go into an average.
-func (r *runner) warmUp(ctx context.Context, step Step, tx, rx *End) error {
+func (r *runner) warmUp(ctx context.Context, step suite.Step, tx, rx *End) error {
 	begun := time.Now()
 	for try := 1; ; try++ {
 		sent, got, err := r.open(tx, rx, r.plan.Warmup)
-		if err == nil && carried(r.plan.Test, sent, got) {
+		if err == nil && r.plan.Test.Carried(sent, got) {
 			if try > 1 {
-				r.note(fmt.Sprintf("%s, %d bytes, run %d: the link carried nothing for the first %.1f s, which are not counted",
-					step.Path, step.Size, step.Run, time.Since(begun).Seconds()))
+				r.note(fmt.Sprintf("%s, run %d: the link carried nothing for the first %.1f s, which are not counted",
+					step.Key(), step.Run, time.Since(begun).Seconds()))
 			}
 			return nil
 		}
@@ -181,14 +143,6 @@ func (r *runner) warmUp(ctx context.Context, step Step, tx, rx *End) error {
 			return fmt.Errorf("nothing of %d datagrams arrived", sent.Sent)
 		}
 	}
-}
-
-// carried tells whether anything came through, of round trips all the way.
-func carried(test string, sent, got control.Totals) bool {
-	if test == rr.Name {
-		return sent.Latency.Count > 0
-	}
-	return got.Tally.Received > 0
 }
 
 // open runs one window and returns the totals of both sides.
@@ -220,16 +174,16 @@ func (r *runner) open(tx, rx *End, d time.Duration) (sent, got control.Totals, e
 }
 
 // file keeps what a run told beside its result.
-func (r *runner) file(step Step, sent, got control.Totals) {
+func (r *runner) file(step suite.Step, sent, got control.Totals) {
 	share := func(t control.Totals) float64 {
 		return 100 * (t.User + t.System).Seconds() / max(t.Elapsed.Seconds(), 1e-9)
 	}
 	r.out.ProcessCPU = append(r.out.ProcessCPU, report.ProcessCPU{
-		Path: step.Path, Size: step.Size, Run: step.Run, Sender: share(sent), Receiver: share(got),
+		Key: step.Key(), Run: step.Run, Sender: share(sent), Receiver: share(got),
 	})
 	if got.Info.BufferAsked > 0 && step.Run == 1 {
 		r.out.Buffers = append(r.out.Buffers, report.Buffer{
-			Path: step.Path, Size: step.Size, Asked: got.Info.BufferAsked, Got: got.Info.BufferGot,
+			Key: step.Key(), Asked: got.Info.BufferAsked, Got: got.Info.BufferGot,
 		})
 	}
 	for _, n := range append(sent.Info.Notes, got.Info.Notes...) {

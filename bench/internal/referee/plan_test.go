@@ -12,14 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/xdpath/xdpath/bench/internal/control"
 	"github.com/xdpath/xdpath/bench/internal/cpu"
 	"github.com/xdpath/xdpath/bench/internal/loss"
 	"github.com/xdpath/xdpath/bench/internal/path"
 	"github.com/xdpath/xdpath/bench/internal/pathtest"
 	"github.com/xdpath/xdpath/bench/internal/stream"
+	"github.com/xdpath/xdpath/bench/internal/suite"
 	"github.com/xdpath/xdpath/bench/internal/worker"
 )
 
@@ -33,6 +32,7 @@ type bridge struct {
 	started int
 	workers sync.WaitGroup
 	prepare func(p control.Prepare) // sees every question to prepare
+	mostMTU int                     // 0: any
 }
 
 func newBridge(t *testing.T, names ...string) *bridge {
@@ -102,30 +102,35 @@ func (b *bridge) start(i int) (*End, error) {
 	return e, e.Greet()
 }
 
-func plan(paths ...string) Plan {
-	return Plan{Test: stream.Name, Paths: paths, Sizes: []int{64}, Duration: 20 * time.Millisecond, Warmup: 5 * time.Millisecond, Runs: 2, MTU: 1500, Batch: 8, Patience: 50 * time.Millisecond}
+func plan(paths ...string) suite.Plan { return planOf(stream.Name, 8, paths...) }
+
+// planOf is a plan of one size.
+func planOf(test string, batch int, paths ...string) suite.Plan {
+	p := suite.Plan{Duration: 20 * time.Millisecond, Warmup: 5 * time.Millisecond, Runs: 2, Patience: 50 * time.Millisecond}
+	p.Test, _ = suite.Find(test)
+	p.Rows, _ = suite.Common{Paths: paths, Sizes: []int{64}, MTUs: []int{1500}, Batch: batch}.Product()
+	return p
 }
 
-func quiet(int, Step) {}
+func quiet(int, suite.Step) {}
 
-func TestSteps(t *testing.T) {
-	p := Plan{Paths: []string{"a", "b"}, Sizes: []int{64, 1472}, Runs: 2}
-	want := []Step{
-		{"a", 64, 1}, {"b", 64, 1}, {"a", 1472, 1}, {"b", 1472, 1},
-		{"a", 64, 2}, {"b", 64, 2}, {"a", 1472, 2}, {"b", 1472, 2},
+// SetMTU has nothing to set.
+func (b *bridge) SetMTU(mtu int) error {
+	if mtu > b.mostMTU && b.mostMTU > 0 {
+		return errMTU
 	}
-	if diff := cmp.Diff(want, p.Steps()); diff != "" {
-		t.Error(diff)
-	}
+	return nil
 }
+
+var errMTU = errors.New("no such MTU")
 
 func TestRun(t *testing.T) {
 	b := newBridge(t, "good", "lossy")
 	b.wires["lossy"].DropNth = 3
 	b.wires["lossy"].HideNth = 100
 	b.wires["lossy"].Mode = "native copy"
-	var steps []Step
-	out, err := Run(t.Context(), plan("good", "lossy"), b, func(done int, next Step) {
+	var steps []suite.Step
+	out, err := Run(t.Context(), plan("good", "lossy"), b, func(done int, next suite.Step) {
 		if done != len(steps) {
 			t.Errorf("%d steps done, want %d", done, len(steps))
 		}
@@ -138,7 +143,7 @@ func TestRun(t *testing.T) {
 		t.Fatalf("%d results, %d steps, skipped %v", len(out.Results), len(steps), out.Skipped)
 	}
 	for i, r := range out.Results {
-		if (Step{r.Path, r.Size, r.Run}) != steps[i] {
+		if r.Key() != steps[i].Key() || r.Run != steps[i].Run {
 			t.Errorf("result of %s run %d, step %v", r.Path, r.Run, steps[i])
 		}
 		if r.Sent == 0 || r.Sent != r.Received+r.Lost || r.Loss.Sum() != r.Lost || r.CPUUtil != 50 {
@@ -200,6 +205,25 @@ func TestRunGoesOn(t *testing.T) {
 		if !strings.Contains(s.Reason, want[s.Path]) || s.Run != 1 {
 			t.Errorf("skipped %+v, want %q", s, want[s.Path])
 		}
+	}
+}
+
+// TestRunMTU has a row whose MTU the wire cannot have.
+func TestRunMTU(t *testing.T) {
+	b := newBridge(t, "good")
+	b.mostMTU = 1500
+	p := plan("good")
+	jumbo := p.Rows[0]
+	jumbo.MTU, jumbo.Param = 9000, "mtu=9000"
+	p.Rows = append(p.Rows, jumbo)
+	var asked []int
+	b.prepare = func(p control.Prepare) { asked = append(asked, p.MTU) }
+	out, err := Run(t.Context(), p, b, quiet)
+	if err != nil || len(out.Results) != 2 || len(out.Skipped) != 1 || len(asked) != 4 {
+		t.Fatalf("%v: %+v, asked for MTUs %v", err, out, asked)
+	}
+	if s := out.Skipped[0]; s.Key != suite.Key(jumbo) || s.Reason != errMTU.Error() {
+		t.Errorf("skipped %+v", s)
 	}
 }
 

@@ -11,17 +11,18 @@ import (
 	"github.com/xdpath/xdpath/bench/internal/loss"
 	"github.com/xdpath/xdpath/bench/internal/pathtest"
 	"github.com/xdpath/xdpath/bench/internal/rr"
+	"github.com/xdpath/xdpath/bench/internal/suite"
 )
 
 // tripBridge is a bridge with a line of each name.
-func tripBridge(t *testing.T, names ...string) (*bridge, Plan) {
+func tripBridge(t *testing.T, names ...string) (*bridge, suite.Plan) {
 	b := newBridge(t)
 	b.lines = map[string]*pathtest.Line{}
 	for _, n := range names {
 		b.lines[n] = pathtest.NewLine(64)
 	}
-	p := plan(names...)
-	p.Test, p.Batch, p.Warmup, p.Duration, p.Patience = rr.Name, 1, rr.Timeout, 4*rr.Timeout, 4*rr.Timeout
+	p := planOf(rr.Name, 1, names...)
+	p.Warmup, p.Duration, p.Patience = rr.Timeout, 4*rr.Timeout, 4*rr.Timeout
 	return b, p
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/xdpath/xdpath/bench/internal/control"
 	"github.com/xdpath/xdpath/bench/internal/cpu"
 	"github.com/xdpath/xdpath/bench/internal/loss"
-	"github.com/xdpath/xdpath/bench/internal/rr"
 )
 
 // A Document is what -json writes.
@@ -27,7 +26,8 @@ type Result struct {
 	Test          string     `json:"test"`
 	Path          string     `json:"path"`
 	Mode          string     `json:"mode"`
-	Size          int        `json:"size"` // payload bytes
+	Size          int        `json:"size"`  // payload bytes
+	Param         string     `json:"param"` // what else sets the run apart from others: "mtu=8000"
 	MTU           int        `json:"mtu"`
 	Batch         int        `json:"batch"` // datagrams a call
 	Run           int        `json:"run"`   // from 1
@@ -70,15 +70,24 @@ type Side struct {
 	Totals control.Totals
 }
 
+// A Count takes from the totals of both sides what was sent and received in which
+// time, and what else its test has to tell.
+type Count func(tx, rx control.Totals) (Result, error)
+
 // Compute makes a result of what both sides said about one window. The caller
-// fills in what the run was: MTU and Run. It fails where the totals cannot be:
-// then no figure of the run is worth anything.
-func Compute(p control.Prepare, tx, rx Side) (Result, error) {
-	r, err := count(p.Test, tx.Totals, rx.Totals)
-	if err != nil {
+// fills in the number of the run. It fails where the totals cannot be: then no
+// figure of the run is worth anything.
+func Compute(p control.Prepare, tx, rx Side, count Count) (Result, error) {
+	r, err := count(tx.Totals, rx.Totals)
+	switch {
+	case err != nil:
 		return Result{}, err
+	case r.Received > r.Sent:
+		return Result{}, fmt.Errorf("received %d datagrams of %d sent", r.Received, r.Sent)
+	case r.Seconds <= 0:
+		return Result{}, fmt.Errorf("a run of %v s", r.Seconds)
 	}
-	r.Test, r.Path, r.Size, r.MTU = p.Test, p.Path, p.Size, p.MTU
+	r.Test, r.Path, r.Size, r.Param, r.MTU = p.Test, p.Path, p.Size, p.Param, p.MTU
 	r.Mode, r.Batch = mode(tx.Totals.Info.Mode, rx.Totals.Info.Mode), tx.Totals.Info.Batch
 	r.Lost = r.Sent - r.Received
 	r.Loss = loss.Attribute(r.Lost, append(tx.Totals.Lost[:len(tx.Totals.Lost):len(tx.Totals.Lost)], rx.Totals.Lost...))
@@ -90,37 +99,13 @@ func Compute(p control.Prepare, tx, rx Side) (Result, error) {
 	return r, nil
 }
 
-// count takes from the totals what was sent and received in which time.
-func count(test string, tx, rx control.Totals) (r Result, err error) {
-	elapsed := max(tx.Elapsed, rx.Elapsed)
-	r = Result{Sent: tx.Sent, Received: rx.Tally.Received, Duplicated: rx.Tally.Duplicated, Reordered: rx.Tally.Reordered}
-	if test == rr.Name {
-		// The server's window is longer: it only waits at its end.
-		elapsed = tx.Elapsed
-		r.Received = tx.Latency.Count
-		r.Duplicated += tx.Tally.Duplicated
-		r.Reordered += tx.Tally.Reordered
-		r.Latency = latency(tx.Latency)
-		// What was answered was asked, and each thing once but for duplicates.
-		if got := tx.Tally.Received; got < r.Received || got > rx.Sent || rx.Tally.Received > r.Sent {
-			return r, fmt.Errorf("%d requests, of which %d came, and %d answers, of which %d came, %d in time",
-				r.Sent, rx.Tally.Received, rx.Sent, got, r.Received)
-		}
-	}
-	if r.Received > r.Sent {
-		return r, fmt.Errorf("received %d datagrams of %d sent", r.Received, r.Sent)
-	}
-	if elapsed <= 0 {
-		return r, fmt.Errorf("a run of %v", elapsed)
-	}
-	r.Seconds = elapsed.Seconds()
-	return r, nil
-}
-
-// latency is l in microseconds.
-func latency(l rr.Latency) *Latency {
-	us := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
-	return &Latency{P50: us(l.P50), P90: us(l.P90), P99: us(l.P99), P999: us(l.P999), Max: us(l.Max)}
+// OneWay is the Count of datagrams that all go from the sender to the receiver. The
+// time is that of whichever end took longer.
+func OneWay(tx, rx control.Totals) (Result, error) {
+	return Result{
+		Sent: tx.Sent, Received: rx.Tally.Received, Duplicated: rx.Tally.Duplicated, Reordered: rx.Tally.Reordered,
+		Seconds: max(tx.Elapsed, rx.Elapsed).Seconds(),
+	}, nil
 }
 
 // machines is the time of all processors that the run could use. Two workers
@@ -160,6 +145,7 @@ type Env struct {
 	Link       string        `json:"link"`
 	Duration   float64       `json:"duration_s"`
 	Warmup     float64       `json:"warmup_s"`
+	Rows       []Key         `json:"rows"`            // of the table, in their order
 	BusyBefore float64       `json:"busy_before_pct"` // of the machine, by other things
 	Sender     control.Facts `json:"sender"`
 	Receiver   control.Facts `json:"receiver"`
@@ -169,28 +155,44 @@ type Env struct {
 	Notes      []string      `json:"notes"`
 }
 
+// A Key tells the rows of a table apart.
+type Key struct {
+	Path  string `json:"path"`
+	Size  int    `json:"size"`
+	Param string `json:"param,omitempty"`
+}
+
+// String names the row in a sentence.
+func (k Key) String() string {
+	s := fmt.Sprintf("%s, %d bytes", k.Path, k.Size)
+	if k.Param != "" {
+		s += ", " + k.Param
+	}
+	return s
+}
+
+// Key is that of the row which the run belongs to.
+func (r Result) Key() Key { return Key{Path: r.Path, Size: r.Size, Param: r.Param} }
+
 // A Skip is a path that could not run, in all runs or in one.
 type Skip struct {
-	Path   string `json:"path"`
-	Size   int    `json:"size"`
+	Key
 	Run    int    `json:"run"`
 	Reason string `json:"reason"`
 }
 
 // A Buffer is what a socket path asked for and got to receive into, in bytes.
 type Buffer struct {
-	Path  string `json:"path"`
-	Size  int    `json:"size"`
-	Asked int    `json:"asked"`
-	Got   int    `json:"got"`
+	Key
+	Asked int `json:"asked"`
+	Got   int `json:"got"`
 }
 
 // ProcessCPU is what the two processes alone used in one run, in percent of
 // one processor. The rest of the machine's time went into soft interrupts and
 // into whatever else ran on it.
 type ProcessCPU struct {
-	Path     string  `json:"path"`
-	Size     int     `json:"size"`
+	Key
 	Run      int     `json:"run"`
 	Sender   float64 `json:"sender_pct"`
 	Receiver float64 `json:"receiver_pct"`

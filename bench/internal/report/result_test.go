@@ -19,7 +19,7 @@ import (
 // sides are the two ends of a run of a second: 1,000 datagrams of 1,024 bytes,
 // 900 of them received, with one of two processors busy.
 func sides() (control.Prepare, Side, Side) {
-	p := control.Prepare{Test: "stream", Path: "mmsg", Size: 1024, Batch: 64, MTU: 1500}
+	p := control.Prepare{Test: "stream", Row: control.Row{Path: "mmsg", Size: 1024, Param: "batch=64", Batch: 64, MTU: 1500}}
 	used := cpu.Times{User: 40, SoftIRQ: 60, Idle: 100, CPUs: 2}
 	tx := Side{Facts: control.Facts{Machine: "a"}, Totals: control.Totals{
 		Elapsed: time.Second, Sent: 1000, Machine: used, Info: path.Info{Mode: "-", Batch: 64},
@@ -35,12 +35,12 @@ func sides() (control.Prepare, Side, Side) {
 
 func TestCompute(t *testing.T) {
 	p, tx, rx := sides()
-	got, err := Compute(p, tx, rx)
+	got, err := Compute(p, tx, rx, OneWay)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := Result{
-		Test: "stream", Path: "mmsg", Mode: "-", Size: 1024, MTU: 1500, Batch: 64,
+		Test: "stream", Path: "mmsg", Mode: "-", Size: 1024, Param: "batch=64", MTU: 1500, Batch: 64,
 		TXPPS: 1000, RXPPS: 900, GoodputBPS: 900 * 1024 * 8, Seconds: 1,
 		Sent: 1000, Received: 900, Lost: 100, Duplicated: 3, Reordered: 2,
 		Loss:    loss.Split{loss.Send: 10, loss.Socket: 80, loss.Unaccounted: 10},
@@ -61,7 +61,7 @@ func TestCompute(t *testing.T) {
 func TestComputeTwoMachines(t *testing.T) {
 	p, tx, rx := sides()
 	rx.Facts.Machine = "b"
-	got, err := Compute(p, tx, rx)
+	got, err := Compute(p, tx, rx, OneWay)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestComputeTwoMachines(t *testing.T) {
 func TestComputeSlowerEnd(t *testing.T) {
 	p, tx, rx := sides()
 	rx.Totals.Elapsed = 2 * time.Second
-	got, err := Compute(p, tx, rx)
+	got, err := Compute(p, tx, rx, OneWay)
 	if err != nil || got.Seconds != 2 || got.RXPPS != 450 || got.TXPPS != 500 {
 		t.Errorf("%v: %v s, %v sent, %v received a second", err, got.Seconds, got.TXPPS, got.RXPPS)
 	}
@@ -86,7 +86,7 @@ func TestComputeNothingArrived(t *testing.T) {
 	p, tx, rx := sides()
 	rx.Totals.Tally = stream.Tally{}
 	rx.Totals.Elapsed = 0
-	got, err := Compute(p, tx, rx)
+	got, err := Compute(p, tx, rx, OneWay)
 	if err != nil || got.Lost != 1000 || got.ServiceDemand != 0 || got.Loss.Sum() != 1000 {
 		t.Errorf("%v: %+v", err, got)
 	}
@@ -95,12 +95,12 @@ func TestComputeNothingArrived(t *testing.T) {
 func TestComputeRefuses(t *testing.T) {
 	p, tx, rx := sides()
 	rx.Totals.Tally.Received = 1001
-	if got, err := Compute(p, tx, rx); err == nil {
+	if got, err := Compute(p, tx, rx, OneWay); err == nil {
 		t.Errorf("more received than sent: %+v", got)
 	}
 	p, tx, rx = sides()
 	tx.Totals.Elapsed, rx.Totals.Elapsed = 0, 0
-	if got, err := Compute(p, tx, rx); err == nil {
+	if got, err := Compute(p, tx, rx, OneWay); err == nil {
 		t.Errorf("no time: %+v", got)
 	}
 }

@@ -5,54 +5,76 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/xdpath/xdpath/bench/internal/rr"
 )
 
 // Width is the most columns that the table and its notes take.
 const Width = 120
 
-// reasonColumn is the column from which a row without figures tells why.
-const reasonColumn = 2
-
-// A column is one of a test's table.
-type column struct {
-	head, unit string
-	words      bool // aligned to the left
-	text       func(r Row, rows []Row) string
+// A Column is one of a test's table.
+type Column struct {
+	Head, Unit string
+	Words      bool // aligned to the left
+	Text       func(r Row, rows []Row) string
 }
 
-// columns are those of a test, the first two alike in all.
-func columns(test string) []column {
-	all := []column{
-		{"size", "byte", false, func(r Row, _ []Row) string { return fmt.Sprint(r.Size) }},
-		{"path", "", true, func(r Row, _ []Row) string { return r.Path }},
-	}
-	if test == rr.Name {
-		return append(all, tripColumns()...)
-	}
-	return append(all, streamColumns()...)
+// Figure is a column of numbers, aligned to the right.
+func Figure(head, unit string, text func(Row, []Row) string) Column {
+	return Column{Head: head, Unit: unit, Text: text}
 }
 
-// WriteTable writes the rows of a test and, beneath them, the notes.
-func WriteTable(w io.Writer, test string, rows []Row, notes []string) error {
-	cols := columns(test)
+// Words is a column of words, aligned to the left.
+func Words(head, unit string, text func(Row, []Row) string) Column {
+	return Column{Head: head, Unit: unit, Text: text, Words: true}
+}
+
+// Of shows something of a row's median run.
+func Of(f func(Result) string) func(Row, []Row) string {
+	return func(r Row, _ []Row) string { return f(r.Median()) }
+}
+
+// keys are the columns that tell the rows apart: the first two, or three where
+// there are parameters.
+func keys(rows []Row) []Column {
+	cols := []Column{
+		Figure("size", "byte", func(r Row, _ []Row) string { return fmt.Sprint(r.Size) }),
+		Words("path", "", func(r Row, _ []Row) string { return r.Path }),
+	}
+	if slices.ContainsFunc(rows, func(r Row) bool { return r.Param != "" }) {
+		cols = append(cols, Words("with", "", func(r Row, _ []Row) string { return r.Param }))
+	}
+	return cols
+}
+
+// A table is what is being written.
+type table struct {
+	cols   []Column
+	keys   int // of them, which stand in every row; a row without figures then tells why
+	widths []int
+}
+
+// WriteTable writes rows with the columns of their test and, beneath them, the
+// notes.
+func WriteTable(w io.Writer, columns []Column, rows []Row, notes []string) error {
+	t := table{cols: keys(rows)}
+	t.keys = len(t.cols)
+	t.cols = append(t.cols, columns...)
 	lines := make([][]string, 2, 2+len(rows))
-	for _, c := range cols {
-		lines[0], lines[1] = append(lines[0], c.head), append(lines[1], c.unit)
+	for _, c := range t.cols {
+		lines[0], lines[1] = append(lines[0], c.Head), append(lines[1], c.Unit)
 	}
 	for _, r := range rows {
-		lines = append(lines, cells(cols, r, rows))
+		lines = append(lines, t.cells(r, rows))
 	}
-	widths := columnWidths(lines)
+	t.measure(lines)
 	var b strings.Builder
 	for i, cells := range lines {
 		if i >= 2 && (i == 2 || rows[i-2].Size != rows[i-3].Size) {
 			b.WriteString("\n")
 		}
-		writeLine(&b, cols, cells, widths)
+		t.writeLine(&b, cells)
 	}
 	b.WriteString("\n")
 	for _, n := range notes {
@@ -66,41 +88,40 @@ func WriteTable(w io.Writer, test string, rows []Row, notes []string) error {
 
 // cells returns the texts of a row, the last one being the reason if it has no
 // figures.
-func cells(cols []column, r Row, rows []Row) []string {
+func (t *table) cells(r Row, rows []Row) []string {
 	var texts []string
-	for i, c := range cols {
-		if i == reasonColumn && len(r.Runs) == 0 {
+	for i, c := range t.cols {
+		if i == t.keys && len(r.Runs) == 0 {
 			return append(texts, "not run: "+r.Reason)
 		}
-		texts = append(texts, c.text(r, rows))
+		texts = append(texts, c.Text(r, rows))
 	}
 	return texts
 }
 
-// columnWidths returns how wide each column must be. A reason takes the rest of
-// its line and widens nothing.
-func columnWidths(lines [][]string) []int {
-	widths := make([]int, len(lines[0]))
+// measure finds how wide each column must be. A reason takes the rest of its line
+// and widens nothing.
+func (t *table) measure(lines [][]string) {
+	t.widths = make([]int, len(t.cols))
 	for _, cells := range lines {
 		for i, c := range cells {
-			if len(cells) == len(widths) || i < reasonColumn {
-				widths[i] = max(widths[i], utf8.RuneCountInString(c))
+			if len(cells) == len(t.cols) || i < t.keys {
+				t.widths[i] = max(t.widths[i], utf8.RuneCountInString(c))
 			}
 		}
 	}
-	return widths
 }
 
-func writeLine(b *strings.Builder, cols []column, cells []string, widths []int) {
+func (t *table) writeLine(b *strings.Builder, cells []string) {
 	var line strings.Builder
 	for i, c := range cells {
-		if len(cells) < len(widths) && i == reasonColumn {
+		if len(cells) < len(t.cols) && i == t.keys {
 			indent := utf8.RuneCountInString(line.String())
 			line.WriteString(strings.Join(wrap(c, Width-indent), "\n"+strings.Repeat(" ", indent)))
 			break
 		}
-		pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c))
-		if cols[i].words {
+		pad := strings.Repeat(" ", t.widths[i]-utf8.RuneCountInString(c))
+		if t.cols[i].Words {
 			line.WriteString(c + pad)
 		} else {
 			line.WriteString(pad + c)

@@ -5,21 +5,15 @@ package report
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/xdpath/xdpath/bench/internal/loss"
-	"github.com/xdpath/xdpath/bench/internal/stream"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 func result(path, mode string, size, run int, rx float64) Result {
 	sent := uint64(rx * 1.1)
@@ -33,81 +27,88 @@ func result(path, mode string, size, run int, rx float64) Result {
 }
 
 // document is a bench of every kind of row.
-func document() (Document, []string, []int) {
+func document() Document {
 	var doc Document
 	for run, rx := range []float64{700_000, 650_000.4, 812_345} {
 		doc.Results = append(doc.Results,
-			result("socket", "-", 64, run+1, rx*0.8),
 			result("mmsg", "-", 64, run+1, rx),
-			result("gso", "segmented", 64, run+1, rx*1.5),
 			result("xdp", "native copy", 64, run+1, rx*2.7),
 			result("mmsg", "-", 1472, run+1, rx*0.7),
 		)
-	}
-	for i := range doc.Results {
-		r := &doc.Results[i]
-		if r.Path != "xdp" {
-			continue
-		}
-		r.Lost, r.Loss = 0, loss.Split{}
-		if r.Run == 1 { // the median
-			r.Lost = 7
-			r.Loss = loss.Split{loss.RXRing: 4, loss.FillRing: 3}
-		}
+		jumbo := result("xdp", "native copy", 64, run+1, rx*2.6)
+		jumbo.MTU, jumbo.Param = 8000, "mtu=8000"
+		doc.Results = append(doc.Results, jumbo)
 	}
 	changed := result("packet", "native copy", 64, 1, 5)
 	doc.Results = append(doc.Results, changed)
 	changed.Mode, changed.Run = "generic copy", 2
 	doc.Results = append(doc.Results, changed)
+	doc.Env.Rows = []Key{{"mmsg", 64, ""}, {"packet", 64, ""}, {"asavie", 64, ""}, {"xdp", 64, ""}, {"xdp", 64, "mtu=8000"}, {"mmsg", 1472, ""}, {"xdp", 1472, ""}}
 	doc.Env.Skipped = []Skip{
-		{Path: "asavie", Size: 64, Run: 1, Reason: "receiver: open asavie socket on xp1b queue 0: syscall.Bind SockaddrXDP failed: " +
-			"operation not permitted, and a good deal more that needs a second line to be told in full"},
-		{Path: "xdp", Size: 64, Run: 3, Reason: "one of three runs failed"},
+		{Key: Key{Path: "asavie", Size: 64}, Run: 1, Reason: "no such library"},
+		{Key: Key{Path: "xdp", Size: 64}, Run: 3, Reason: "one of three runs failed"},
 	}
-	return doc, []string{"socket", "mmsg", "gso", "asavie", "packet", "xdp"}, []int{64, 1472}
+	return doc
 }
 
-func TestTable(t *testing.T) {
-	doc, paths, sizes := document()
-	var got bytes.Buffer
-	notes := []string{"A short note.", strings.Repeat("A long note that is wrapped. ", 8)}
-	if err := WriteTable(&got, stream.Name, Rows(doc, paths, sizes), notes); err != nil {
-		t.Fatal(err)
+// TestRows: runs and reasons are in the row that they belong to.
+func TestRows(t *testing.T) {
+	rows := Rows(document())
+	reasons := []string{"", "the mode changed between runs", "no such library", "", "", "", "no run finished"}
+	if len(rows) != len(reasons) {
+		t.Fatalf("%d rows", len(rows))
 	}
-	const golden = "testdata/table.txt"
-	if *update {
-		if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
+	for i, r := range rows {
+		if (r.Reason == "") != (reasons[i] == "") || !strings.HasPrefix(r.Reason, reasons[i]) {
+			t.Errorf("%v: reason %q, want %q", r.Key, r.Reason, reasons[i])
+		}
+		if want := 3; r.Reason == "" && len(r.Runs) != want {
+			t.Errorf("%v: %d runs, want %d", r.Key, len(r.Runs), want)
+		}
+	}
+	if o, ok := rows[3].Find("mmsg", rows); !ok || o.Key != rows[0].Key {
+		t.Errorf("found %v, %t", o.Key, ok)
+	}
+	if o, ok := rows[4].Find("mmsg", rows); ok {
+		t.Errorf("%v for a row of another MTU", o.Key)
+	}
+	if o, ok := rows[5].Find("xdp", rows); ok {
+		t.Errorf("%v, which has not run", o.Key)
+	}
+}
+
+// TestTable has a column for the parameter where there is one, and a row with a
+// reason that ends with it.
+func TestTable(t *testing.T) {
+	cols := []Column{Words("mode", "", Of(func(r Result) string { return r.Mode })), Figure("recv", "Mpps", Of(func(r Result) string { return Mpps(r.RXPPS) }))}
+	rows := Rows(document())
+	for with, want := range map[int]string{
+		2: `size  path    mode   recv
+byte                 Mpps
+
+  64  mmsg    -     0.700
+  64  packet  not run: the mode changed between runs, from native copy to generic copy
+
+- A note.
+`,
+		5: `size  path    with      mode          recv
+byte                                  Mpps
+
+  64  mmsg              -            0.700
+  64  packet            not run: the mode changed between runs, from native copy to generic copy
+  64  asavie            not run: no such library
+  64  xdp               native copy  1.890
+  64  xdp     mtu=8000  native copy  1.820
+
+- A note.
+`,
+	} {
+		var got bytes.Buffer
+		if err := WriteTable(&got, cols, rows[:with], []string{"A note."}); err != nil {
 			t.Fatal(err)
 		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got.String()); diff != "" {
-		t.Error(diff)
-	}
-	for line := range strings.Lines(got.String()) {
-		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > Width {
-			t.Errorf("%d columns: %s", n, line)
-		}
-	}
-}
-
-// TestTableWidest fills every column with the widest text to be expected.
-func TestTableWidest(t *testing.T) {
-	r := result("socket", "native zero-copy", 65507, 1, 98_765_432)
-	r.GoodputBPS = 98.76e9
-	r.Loss = loss.Split{loss.FillRing: 2, loss.RXRing: 1}
-	r.ServiceDemand = 1234.5678
-	r.Sent, r.Lost = 100, 100
-	var got bytes.Buffer
-	if err := WriteTable(&got, stream.Name, Rows(Document{Results: []Result{r}}, []string{r.Path}, []int{r.Size}), nil); err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(got.String()) {
-		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > Width {
-			t.Errorf("%d columns: %s", n, line)
+		if diff := cmp.Diff(want, got.String()); diff != "" {
+			t.Error(diff)
 		}
 	}
 }
@@ -127,7 +128,8 @@ func TestMedian(t *testing.T) {
 		for i, r := range tt.rates {
 			doc.Results = append(doc.Results, result("mmsg", "-", 64, i+1, r))
 		}
-		row := Rows(doc, []string{"mmsg"}, []int{64})[0]
+		doc.Env.Rows = []Key{{Path: "mmsg", Size: 64}}
+		row := Rows(doc)[0]
 		if got := row.Median().RXPPS; got != tt.want {
 			t.Errorf("median of %v is %v, want %v", tt.rates, got, tt.want)
 		}
@@ -139,7 +141,7 @@ func TestMedian(t *testing.T) {
 
 // TestSchema holds the names of the results to those that others read.
 func TestSchema(t *testing.T) {
-	doc, _, _ := document()
+	doc := document()
 	b, err := json.Marshal(doc)
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +157,7 @@ func TestSchema(t *testing.T) {
 	if err := json.Unmarshal(top["results"], &results); err != nil {
 		t.Fatal(err)
 	}
-	want := strings.Fields(`test path mode size mtu batch run tx_pps rx_pps goodput_bps sent received lost
+	want := strings.Fields(`test path mode size param mtu batch run tx_pps rx_pps goodput_bps sent received lost
 		duplicated reordered loss cpu_util_pct service_demand_us_per_kb seconds`)
 	for _, r := range results {
 		var got []string
@@ -181,7 +183,7 @@ func TestSchema(t *testing.T) {
 // figures in the file alone.
 func TestDemandFromJSON(t *testing.T) {
 	p, tx, rx := sides()
-	r, err := Compute(p, tx, rx)
+	r, err := Compute(p, tx, rx, OneWay)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/xdpath/xdpath/bench/internal/control"
 	"github.com/xdpath/xdpath/bench/internal/path"
-	"github.com/xdpath/xdpath/bench/internal/rr"
+	"github.com/xdpath/xdpath/bench/internal/suite"
 )
 
 const (
@@ -22,7 +22,11 @@ const (
 // that is down, as some are for seconds when a program is attached, is waited
 // for before and after.
 func OpenPath(ctx context.Context, p control.Prepare) (path.End, error) {
-	found, err := path.Find(p.Path, p.Test)
+	test, err := suite.Find(p.Test)
+	if err != nil {
+		return nil, err
+	}
+	found, err := path.Find(p.Path, test.Kind)
 	if err != nil {
 		return nil, err
 	}
@@ -33,16 +37,7 @@ func OpenPath(ctx context.Context, p control.Prepare) (path.End, error) {
 	if err := waitCarrier(ctx, p.Interface); err != nil {
 		return nil, err
 	}
-	var end path.End
-	switch {
-	case p.Test == rr.Name:
-		cfg.Hold = path.HoldTrips
-		end, err = found.Peer(cfg)
-	case p.Role == control.RoleSender:
-		end, err = found.Sender(cfg)
-	default:
-		end, err = found.Receiver(cfg)
-	}
+	end, err := found.Open(test.Kind, p.Role == control.RoleSender, cfg)
 	if err != nil {
 		return nil, err
 	}

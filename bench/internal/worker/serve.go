@@ -11,6 +11,7 @@ import (
 
 	"github.com/xdpath/xdpath/bench/internal/control"
 	"github.com/xdpath/xdpath/bench/internal/path"
+	"github.com/xdpath/xdpath/bench/internal/suite"
 )
 
 // An Opener opens the side of a path that p describes: a path.Sender, a
@@ -137,6 +138,9 @@ func (s *server) hello(h control.Hello) (control.Message, error) {
 func (s *server) open(ctx context.Context, p control.Prepare) (control.Message, error) {
 	if s.end != nil {
 		return control.Message{}, errors.New("prepare while a path is open")
+	}
+	if _, err := suite.Find(p.Test); err != nil {
+		return control.Message{}, err
 	}
 	end, err := s.cfg.Open(ctx, p)
 	if err != nil {

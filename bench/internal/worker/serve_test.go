@@ -117,9 +117,10 @@ func hello() control.Message {
 
 func prepare(role control.Role, name string) control.Message {
 	return control.Message{Type: control.TypePrepare, Prepare: &control.Prepare{
-		Test: stream.Name, Role: role, Path: name, Interface: "x",
+		Test: stream.Name, Role: role, Interface: "x",
+		Row:   control.Row{Path: name, Size: 64, Batch: 8, MTU: 1500},
 		Local: netip.MustParseAddrPort("10.9.0.1:1"), Peer: netip.MustParseAddrPort("10.9.0.2:2"),
-		LocalMAC: "02:00:00:00:00:01", PeerMAC: "02:00:00:00:00:02", Size: 64, Batch: 8, MTU: 1500,
+		LocalMAC: "02:00:00:00:00:01", PeerMAC: "02:00:00:00:00:02",
 	}}
 }
 
@@ -178,6 +179,8 @@ func TestReceiverWindow(t *testing.T) {
 // TestOrder asks for things before their time.
 func TestOrder(t *testing.T) {
 	r := serve(t, pathtest.NewWire(64, 8))
+	relay := prepare(control.RoleSender, "wire")
+	relay.Prepare.Test = "relay race"
 	r.refused(prepare(control.RoleSender, "wire"), "prepare before hello")
 	r.refused(control.Message{Type: control.TypeHello, Hello: &control.Hello{Version: control.Version + 1}}, "protocol version 3, this worker has 2")
 	r.refused(start(1, time.Second), "start before hello")
@@ -187,6 +190,7 @@ func TestOrder(t *testing.T) {
 	r.refused(totals, "without a window")
 	r.must(closed, control.TypeOK)
 	r.refused(prepare(control.RoleSender, "carrier pigeon"), "no such path")
+	r.refused(relay, `no test "relay race", there are stream, rr`)
 	r.must(prepare(control.RoleReceiver, "wire"), control.TypeReady)
 	r.refused(prepare(control.RoleReceiver, "wire"), "while a path is open")
 	r.refused(control.Message{Type: control.TypeOK}, "no question")

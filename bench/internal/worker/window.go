@@ -10,8 +10,7 @@ import (
 	"github.com/xdpath/xdpath/bench/internal/control"
 	"github.com/xdpath/xdpath/bench/internal/loss"
 	"github.com/xdpath/xdpath/bench/internal/path"
-	"github.com/xdpath/xdpath/bench/internal/rr"
-	"github.com/xdpath/xdpath/bench/internal/stream"
+	"github.com/xdpath/xdpath/bench/internal/suite"
 )
 
 // receiverPatience is how much longer than the window a receiver waits to be
@@ -67,7 +66,11 @@ func (w *window) run(ctx context.Context, before reading) (err error) {
 		}
 	}()
 	w.totals.Run = w.start.Run
-	if err := w.move(ctx); err != nil {
+	test, err := suite.Find(w.prepare.Test)
+	if err != nil {
+		return err
+	}
+	if err := test.Traffic(ctx, suite.Side{Prepare: w.prepare, Start: w.start, End: w.end, Totals: &w.totals}); err != nil {
 		return err
 	}
 	after, err := w.read()
@@ -76,50 +79,6 @@ func (w *window) run(ctx context.Context, before reading) (err error) {
 	}
 	w.settle(before, after)
 	return nil
-}
-
-// move runs the side of the test that was prepared.
-func (w *window) move(ctx context.Context) error {
-	gen := stream.NewGenerator(w.prepare.Size, w.start.Run)
-	check := stream.NewChecker(w.prepare.Size, w.start.Run)
-	defer func() { w.totals.Tally = check.Tally() }()
-	switch end := w.end.(type) {
-	case path.Sender:
-		return w.send(ctx, end, gen)
-	case path.Receiver:
-		elapsed, err := stream.Collect(ctx, end, check, w.prepare.Batch)
-		w.totals.Elapsed = elapsed
-		return err
-	case path.Peer:
-		if w.prepare.Role == control.RoleSender {
-			return w.ping(ctx, end, gen, check)
-		}
-		return w.echo(ctx, end, check)
-	default:
-		return fmt.Errorf("path %s has no traffic to run", w.prepare.Path)
-	}
-}
-
-func (w *window) send(ctx context.Context, s path.Sender, gen stream.Generator) error {
-	sent, err := stream.Transmit(ctx, s, gen, w.prepare.Batch, w.start.Duration)
-	w.totals.Sent, w.totals.Elapsed = sent.Datagrams, sent.Elapsed
-	w.totals.Lost = append(w.totals.Lost, loss.Count{Place: loss.TXRing, N: sent.Left})
-	return err
-}
-
-func (w *window) ping(ctx context.Context, p path.Peer, gen stream.Generator, check *stream.Checker) error {
-	trips, err := rr.Ping(ctx, p, gen, check, w.start.Duration)
-	w.totals.Sent, w.totals.Elapsed, w.totals.Latency = trips.Sent, trips.Elapsed, trips.Latency
-	w.totals.Lost = append(w.totals.Lost, loss.Count{Place: loss.Late, N: check.Tally().Received - trips.Latency.Count})
-	return err
-}
-
-func (w *window) echo(ctx context.Context, p path.Peer, check *stream.Checker) error {
-	begun := time.Now()
-	served, err := rr.Echo(ctx, p, check)
-	w.totals.Sent, w.totals.Elapsed = served.Answered, time.Since(begun)
-	w.totals.Lost = append(w.totals.Lost, loss.Count{Place: loss.Late, N: served.Late})
-	return err
 }
 
 // A reading is what all counters showed at one moment.
@@ -144,7 +103,7 @@ func (w *window) settle(before, after reading) {
 	t.Info = w.end.Info()
 	lost := after.lost.Since(before.lost)
 	bundle := uint64(t.Info.Bundle)
-	both := w.prepare.Test == rr.Name
+	_, both := w.end.(path.Peer)
 	if both || w.prepare.Role == control.RoleSender {
 		lost = append(lost, loss.Count{Place: loss.DeviceTX, N: a.TXDropped - min(a.TXDropped, b.TXDropped), Each: bundle})
 	}

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT
 
-package report
+package suite
 
 import (
 	"bytes"
 	"encoding/json"
 	"math"
-	"os"
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -18,17 +16,18 @@ import (
 	"github.com/xdpath/xdpath/bench/internal/cpu"
 	"github.com/xdpath/xdpath/bench/internal/loss"
 	"github.com/xdpath/xdpath/bench/internal/path"
+	"github.com/xdpath/xdpath/bench/internal/report"
 	"github.com/xdpath/xdpath/bench/internal/rr"
 	"github.com/xdpath/xdpath/bench/internal/stream"
 )
 
 // tripSides are the two ends of a run of half a second: 1,000 requests of 512
 // bytes, of which 6 got lost, and then 4 answers, of which 1 was late.
-func tripSides() (control.Prepare, Side, Side) {
-	p := control.Prepare{Test: rr.Name, Path: "xdp", Size: 512, Batch: 1, MTU: 1500}
+func tripSides() (control.Prepare, report.Side, report.Side) {
+	p := control.Prepare{Test: rr.Name, Row: control.Row{Path: "xdp", Size: 512, Batch: 1, MTU: 1500}}
 	facts := control.Facts{Machine: "a"}
 	info := path.Info{Mode: "native copy", Batch: 1}
-	tx := Side{facts, control.Totals{
+	tx := report.Side{Facts: facts, Totals: control.Totals{
 		Elapsed: time.Second / 2, Sent: 1000, Info: info, Machine: cpu.Times{User: 30, Idle: 70, CPUs: 2},
 		Tally: stream.Tally{Received: 991, Duplicated: 1, Reordered: 2},
 		Latency: rr.Latency{
@@ -36,7 +35,7 @@ func tripSides() (control.Prepare, Side, Side) {
 		},
 		Lost: loss.Counts{{Place: loss.Late, N: 1}, {Place: loss.RXRing, N: 2}},
 	}}
-	rx := Side{facts, control.Totals{
+	rx := report.Side{Facts: facts, Totals: control.Totals{
 		Elapsed: time.Minute, Sent: 994, Info: info, Machine: cpu.Times{User: 100, CPUs: 2},
 		Tally: stream.Tally{Received: 994, Duplicated: 3},
 		Lost:  loss.Counts{{Place: loss.RXRing, N: 6}},
@@ -46,16 +45,16 @@ func tripSides() (control.Prepare, Side, Side) {
 
 func TestComputeTrips(t *testing.T) {
 	p, tx, rx := tripSides()
-	got, err := Compute(p, tx, rx)
+	got, err := report.Compute(p, tx, rx, countTrips)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Result{
+	want := report.Result{
 		Test: "rr", Path: "xdp", Mode: "native copy", Size: 512, MTU: 1500, Batch: 1, Seconds: 0.5,
 		TXPPS: 2000, RXPPS: 1980, GoodputBPS: 1980 * 512 * 8, Sent: 1000, Received: 990, Lost: 10, Duplicated: 4, Reordered: 2,
 		Loss:    loss.Split{loss.Late: 1, loss.RXRing: 8, loss.Unaccounted: 1},
 		CPUUtil: 30, ServiceDemand: 0.6 * 1e6 / 990,
-		Latency: &Latency{P50: 7.123, P90: 8, P99: 12.5, P999: 100, Max: 20_000},
+		Latency: &report.Latency{P50: 7.123, P90: 8, P99: 12.5, P999: 100, Max: 20_000},
 	}
 	near := cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Abs(b) })
 	if diff := cmp.Diff(want, got, near); diff != "" {
@@ -73,24 +72,24 @@ func TestComputeTripsRefuses(t *testing.T) {
 	} {
 		p, tx, rx := tripSides()
 		change(&tx.Totals, &rx.Totals)
-		if got, err := Compute(p, tx, rx); err == nil {
+		if got, err := report.Compute(p, tx, rx, countTrips); err == nil {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
 }
 
-func trip(path, mode string, size, run int, p50 float64) Result {
-	return Result{
+func trip(path, mode string, size, run int, p50 float64) report.Result {
+	return report.Result{
 		Test: "rr", Path: path, Mode: mode, Size: size, MTU: 1500, Batch: 1, Run: run, Seconds: 1,
 		Sent: uint64(1e6 / p50), Received: uint64(1e6 / p50), TXPPS: 1e6 / p50, RXPPS: 1e6 / p50, GoodputBPS: 8e6 / p50 * float64(size),
 		Loss: loss.Split{}, CPUUtil: 40 + p50, ServiceDemand: 3,
-		Latency: &Latency{P50: p50, P90: p50 * 1.5, P99: p50 * 2.25, P999: p50 * 12, Max: p50 * 1000},
+		Latency: &report.Latency{P50: p50, P90: p50 * 1.5, P99: p50 * 2.25, P999: p50 * 12, Max: p50 * 1000},
 	}
 }
 
 // tripDocument is a test of round trips with every kind of row.
-func tripDocument() (Document, []string, []int) {
-	var doc Document
+func tripDocument() report.Document {
+	var doc report.Document
 	for run, f := range []float64{1, 0.9, 1.25} {
 		doc.Results = append(doc.Results,
 			trip("socket", "-", 64, run+1, 40*f),
@@ -105,54 +104,40 @@ func tripDocument() (Document, []string, []int) {
 	least := &doc.Results[5+2]
 	least.Latency.P999, least.Latency.Max, least.Lost, least.Loss = 5000, 49_900, 2, loss.Split{loss.Late: 2}
 	least.Received -= 2
-	doc.Env.Skipped = []Skip{{Path: "asavie", Size: 64, Run: 1, Reason: "sender: no such library"}}
-	return doc, []string{"socket", "socket-spin", "asavie", "xdp", "xdp-busy"}, []int{64, 1400}
+	doc.Env.Skipped = []report.Skip{{Key: report.Key{Path: "asavie", Size: 64}, Run: 1, Reason: "sender: no such library"}}
+	doc.Env.Rows = rows([]string{"socket", "socket-spin", "asavie", "xdp", "xdp-busy"}, 64, 1400)
+	return doc
 }
 
 func TestTripTable(t *testing.T) {
-	doc, paths, sizes := tripDocument()
+	doc := tripDocument()
 	var got bytes.Buffer
-	if err := WriteTable(&got, rr.Name, Rows(doc, paths, sizes), []string{"A note."}); err != nil {
+	if err := report.WriteTable(&got, tripColumns(), report.Rows(doc), []string{"A note."}); err != nil {
 		t.Fatal(err)
 	}
-	const golden = "testdata/trips.txt"
-	if *update {
-		if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got.String()); diff != "" {
-		t.Error(diff)
-	}
+	golden(t, "testdata/trips.txt", got.Bytes())
 }
 
 // TestTripTableWidest fills every column with the widest text to be expected.
 func TestTripTableWidest(t *testing.T) {
 	r := trip("xdp-packetconn", "native zero-copy", 65507, 1, 1234.5)
 	r.RXPPS, r.Lost, r.CPUUtil = 1_234_567, 1234, 100
-	*r.Latency = Latency{P50: 1234.5, P90: 2345.6, P99: 12345.6, P999: 23456.7, Max: 49_999}
+	*r.Latency = report.Latency{P50: 1234.5, P90: 2345.6, P99: 12345.6, P999: 23456.7, Max: 49_999}
 	base := trip("socket", "-", 65507, 1, 12.3)
 	var got bytes.Buffer
-	rows := Rows(Document{Results: []Result{r, base}}, []string{r.Path, base.Path}, []int{r.Size})
-	if err := WriteTable(&got, rr.Name, rows, nil); err != nil {
+	doc := report.Document{Results: []report.Result{r, base}}
+	doc.Env.Rows = rows([]string{r.Path, base.Path}, r.Size)
+	if err := report.WriteTable(&got, tripColumns(), report.Rows(doc), nil); err != nil {
 		t.Fatal(err)
 	}
-	for line := range strings.Lines(got.String()) {
-		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > Width {
-			t.Errorf("%d columns: %s", n, line)
-		}
-	}
+	fits(t, got.String())
 }
 
 // TestTripSchema holds the names of the results to those that others read: all
 // that streams have, and the latencies.
 func TestTripSchema(t *testing.T) {
 	p, tx, rx := tripSides()
-	r, err := Compute(p, tx, rx)
+	r, err := report.Compute(p, tx, rx, countTrips)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +159,7 @@ func TestTripSchema(t *testing.T) {
 	if diff := cmp.Diff(want, fields["latency_us"]); diff != "" || fields["test"] != "rr" {
 		t.Error(diff, fields["test"])
 	}
-	var back Result
+	var back report.Result
 	if err := json.Unmarshal(b, &back); err != nil {
 		t.Fatal(err)
 	}
@@ -187,18 +172,18 @@ func TestTripSchema(t *testing.T) {
 // that no run had.
 func TestTripMedians(t *testing.T) {
 	for n := 1; n <= 6; n++ {
-		var row Row
+		var row report.Row
 		for i := range n {
 			r := trip("xdp", "-", 64, i+1, float64(10+i))
 			r.Latency.P99 = float64(100 - i)
 			row.Runs = append(row.Runs, r)
 		}
 		mid := (n - 1) / 2
-		if got := row.middle(median); got != float64(10+mid) {
+		if got := row.Middle(median); got != float64(10+mid) {
 			t.Errorf("%d runs: p50 %v, want %v", n, got, 10+mid)
 		}
 		want := 100 - float64(n-1-mid)
-		if got := row.middle(func(r Result) float64 { return r.Latency.P99 }); got != want {
+		if got := row.Middle(func(r report.Result) float64 { return r.Latency.P99 }); got != want {
 			t.Errorf("%d runs: p99 %v, want %v", n, got, want)
 		}
 	}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+
+package suite
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/xdpath/xdpath/bench/internal/control"
+	"github.com/xdpath/xdpath/bench/internal/loss"
+	"github.com/xdpath/xdpath/bench/internal/path"
+	"github.com/xdpath/xdpath/bench/internal/report"
+	"github.com/xdpath/xdpath/bench/internal/stream"
+)
+
+// streamTest sends datagrams one way, as fast as they go.
+func streamTest() Test {
+	return Test{
+		Name: stream.Name, What: "datagrams one way, as fast as they go", Kind: path.Stream,
+		Defaults: Defaults{Sizes: "64,1472", MTU: "1500", Batch: 64},
+		Traffic:  streamTraffic, Carried: arrived, Count: report.OneWay,
+		Columns: streamColumns, Notes: streamNotes,
+	}
+}
+
+// arrived tells whether any datagram reached the receiver.
+func arrived(_, got control.Totals) bool { return got.Tally.Received > 0 }
+
+func streamTraffic(ctx context.Context, s Side) error {
+	if tx, ok := s.End.(path.Sender); ok {
+		gen := stream.NewGenerator(s.Prepare.Size, s.Start.Run)
+		sent, err := stream.Transmit(ctx, tx, gen, s.Prepare.Batch, s.Start.Duration)
+		s.Totals.Sent, s.Totals.Elapsed = sent.Datagrams, sent.Elapsed
+		s.Totals.Lost = append(s.Totals.Lost, loss.Count{Place: loss.TXRing, N: sent.Left})
+		return err
+	}
+	rx, ok := s.End.(path.Receiver)
+	if !ok {
+		return errNoTraffic(s)
+	}
+	check := stream.NewChecker(s.Prepare.Size, s.Start.Run)
+	elapsed, err := stream.Collect(ctx, rx, check, s.Prepare.Batch)
+	s.Totals.Elapsed, s.Totals.Tally = elapsed, check.Tally()
+	return err
+}
+
+// errNoTraffic is of a path that opened what its test does not drive.
+func errNoTraffic(s Side) error {
+	return fmt.Errorf("path %s has no traffic for %s to run", s.Prepare.Path, s.Prepare.Test)
+}
+
+func streamNotes(p Plan, doc report.Document) []string {
+	notes := []string{
+		fmt.Sprintf("UDP datagrams one way, as fast as they go, over a %s (MTU %s). A veth is never zero-copy: AF_XDP copies here. Where nothing is lost the sender is the limit, where much is lost the receiver.", doc.Env.Link, words(p.MTUs())),
+		fmt.Sprintf("Each row is the run with the median receive rate of %d, each of %v after a warm-up of %v; min..max is of the receive rate. Paths took turns.", p.Runs, p.Duration, p.Warmup),
+		machine(doc.Env, "Sender", "receiver", "soft interrupts run on the sender's CPU"),
+		"CPU is of the whole machine, from /proc/stat in ticks of 10 ms; demand is netperf's service demand: busy CPU time for each 1,024 bytes received.",
+		"Sender and receiver touch every payload byte on every path. UDP checksums: sockets leave them to a veth, which never computes them; the AF_XDP paths send 0, which means none.",
+		fmt.Sprintf("Every path can hold %d datagrams unread. Socket receivers block in their call, asavie in poll, xdp waits as its library does by default. XDP programs are attached for the runs of AF_XDP paths only.", path.Hold),
+	}
+	if slices.Contains(p.Paths(), "gso") {
+		notes = append(notes, "gso: segmentation offload (tx-udp-segmentation) of the sending veth is off and GRO of the receiving one on, so that single datagrams cross the link; the other paths run with both as a veth has them.")
+	}
+	if b := buffers(doc.Env.Buffers); b != "" {
+		notes = append(notes, b)
+	}
+	return notes
+}

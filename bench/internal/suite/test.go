@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+
+package suite
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"strings"
+
+	"github.com/xdpath/xdpath/bench/internal/control"
+	"github.com/xdpath/xdpath/bench/internal/path"
+	"github.com/xdpath/xdpath/bench/internal/report"
+)
+
+// A Test is what the first argument tells the bench to do.
+type Test struct {
+	Name, What string
+	Kind       path.Kind // how it drives paths
+	Defaults   Defaults
+	// Rows puts the flags that the test alone has into a set, and returns what
+	// makes the rows of the table once these are parsed. Nil is no such flags and
+	// Product.
+	Rows func(*flag.FlagSet) func(Common) ([]control.Row, error)
+	// Traffic runs one window on one side of a path. Figures go to the totals,
+	// those of an unfinished window too.
+	Traffic func(context.Context, Side) error
+	// Carried tells whether anything came through in a window, from the totals of
+	// both sides.
+	Carried func(sent, got control.Totals) bool
+	// Count makes the figures of a run of its totals.
+	Count report.Count
+	// Columns are those of the table, beside the ones that tell the rows apart.
+	Columns func() []report.Column
+	// Notes are the sentences beneath the table that tell how the test was done.
+	Notes func(Plan, report.Document) []string
+}
+
+// Defaults are those of the flags that all tests have.
+type Defaults struct {
+	Paths string // empty: the usual ones of the kind
+	Sizes string
+	MTU   string
+	Batch int // 0: there is no such flag, a call handles one datagram
+}
+
+// A Side is one worker's part in a window.
+type Side struct {
+	Prepare control.Prepare
+	Start   control.Start
+	End     path.End
+	Totals  *control.Totals
+}
+
+// All returns every test, the default first.
+func All() []Test { return []Test{streamTest(), tripTest()} }
+
+// Find returns the test of that name.
+func Find(name string) (Test, error) {
+	var names []string
+	for _, t := range All() {
+		if t.Name == name {
+			return t, nil
+		}
+		names = append(names, t.Name)
+	}
+	return Test{}, fmt.Errorf("no test %.40q, there are %s", name, strings.Join(names, ", "))
+}
