@@ -17,6 +17,8 @@ type Frame struct {
 	area  uint32 // which area
 	more  bool   // the packet goes on in the next frame
 	meta  bool   // metadata for the device lie before the data
+	// region: bytes of a Region, which stay the program's; gen means nothing.
+	region bool
 }
 
 // Len is the length of the frame's data in bytes.

@@ -109,26 +109,50 @@ func (a *Area) Admit(rings uint32, frames []Frame) (n int, err error) {
 
 // Transmit gives the user's frame f to the kernel for sending and returns the
 // address for the TX ring. Data beyond the chunk is an error and the frame stays
-// the user's.
+// the user's. Of a region's frame the kernel only gets to read the bytes.
 func (a *Area) Transmit(rings uint32, f Frame) (addr uint64, err error) {
 	if uint64(f.off)+uint64(f.len) > uint64(a.chunk) {
 		return 0, &FrameError{f, fmt.Sprintf("reaches beyond its chunk of %d bytes", a.chunk)}
 	}
-	if err := a.move(f, transmitting, rings, f.gen); err != nil {
+	if f.region {
+		err = a.reads(f)
+	} else {
+		err = a.move(f, transmitting, rings, f.gen)
+	}
+	if err != nil {
 		return 0, err
 	}
-	return uint64(f.chunk)<<a.shift + uint64(f.off), nil
+	return a.Address(f), nil
 }
+
+// Address is what a descriptor of frame f says where it is: where in the area its
+// data begins.
+func (a *Area) Address(f Frame) uint64 { return uint64(f.chunk)<<a.shift + uint64(f.off) }
 
 // Untransmit gives a frame back to the user that [Area.Transmit] took and that
 // was not put into the ring after all.
 func (a *Area) Untransmit(f Frame) {
+	if f.region {
+		return
+	}
 	a.words[f.chunk].Store(makeWord(f.gen, 0, reserved))
 }
 
+// reads tells why f is no frame of a region of the area.
+func (a *Area) reads(f Frame) error {
+	if f.area != a.id || int(f.chunk) >= len(a.words) {
+		return &FrameError{f, "belongs to another area"}
+	}
+	if word(a.words[f.chunk].Load()).owner() != regional {
+		return &FrameError{f, "is a pool's, not a region's"}
+	}
+	return nil
+}
+
 // Completed puts the chunks that the two spans of a completion ring name back on
-// their pools' lists and returns how many, and whether one was not in
-// transmission. The rest of such a ring is still good.
+// their pools' lists; a region's stay where they are. It returns how many were in
+// order, and whether one was not in transmission. The rest of such a ring is still
+// good.
 func (a *Area) Completed(rings uint32, x, y []uint64) (n int, err error) {
 	var batch putter
 	for _, span := range [2][]uint64{x, y} {
@@ -139,6 +163,10 @@ func (a *Area) Completed(rings uint32, x, y []uint64) (n int, err error) {
 				continue
 			}
 			w := word(a.words[chunk].Load())
+			if w.owner() == regional {
+				n++
+				continue
+			}
 			if w.owner() != transmitting || w.rings() != rings {
 				err = fmt.Errorf("umem: completed chunk %d: it is %v, not in transmission", chunk, w.owner())
 				continue

@@ -40,7 +40,7 @@ func (s *Socket) Close() error {
 	s.rxWait.Close()
 	s.txWait.Close()
 
-	last, unsent, err := s.leave()
+	last, left, err := s.leave()
 	errs := []error{err}
 	switch {
 	case s.info.Mode == ZeroCopy && (!s.own || s.area.InUse()):
@@ -49,7 +49,7 @@ func (s *Socket) Close() error {
 		// (xp_release_deferred, net/xdp/xsk_buff_pool.c), which nothing
 		// tells us of. Others must not get them before.
 		time.Sleep(kernelRelease)
-	case len(unsent) > 0 && s.txN.wakeups > 0:
+	case len(left) > 0 && s.txN.wakeups > 0:
 		// Before Linux 6.17 a wakeup that ends early has taken frames that
 		// the ring's index does not tell of (__xsk_generic_xmit,
 		// net/xdp/xsk.c). They are completed meanwhile.
@@ -58,7 +58,7 @@ func (s *Socket) Close() error {
 	if last {
 		errs = append(errs, s.rings.end())
 	} else {
-		s.rings.recall(unsent)
+		s.rings.recall(left)
 	}
 	errs = append(errs, s.closeMemory())
 	if err := errors.Join(errs...); err != nil {
@@ -72,33 +72,32 @@ func (s *Socket) Close() error {
 // rings does so wholly before or after. To those who go on sharing the rings it
 // leaves the frames that were not read, and it returns those that are in the TX
 // ring, for when the kernel can take them no more.
-func (s *Socket) leave() (last bool, unsent []umem.Frame, err error) {
+func (s *Socket) leave() (last bool, left []unsent, err error) {
 	fd := s.os.poller()
 	err = s.area.Detach(fd, func() error {
-		var left error
-		if last, left = s.rings.leave(fd); !last {
+		var moved error
+		if last, moved = s.rings.leave(fd); !last {
 			s.drop()
-			unsent = s.unsent()
+			left = s.unsent()
 		}
-		return errors.Join(left, s.os.close())
+		return errors.Join(moved, s.os.close())
 	})
-	return last, unsent, err
+	return last, left, err
 }
 
-// unsent is the frames in the TX ring.
-func (s *Socket) unsent() (frames []umem.Frame) {
+// unsent is what is in the TX ring.
+func (s *Socket) unsent() (left []unsent) {
 	if s.tx == nil {
 		return nil
 	}
 	x, y := s.tx.Untaken()
 	for _, span := range [2][]desc{x, y} {
 		for _, d := range span {
-			if f, ok := s.area.Unsent(s.rings.id, d.Addr); ok {
-				frames = append(frames, f)
-			}
+			f, ok := s.area.Unsent(s.rings.id, d.Addr)
+			left = append(left, unsent{f, d.Addr, ok, d.Options&contd != 0})
 		}
 	}
-	return frames
+	return left
 }
 
 // drop gives the frames that were not read back to the fill ring, which goes on

@@ -118,6 +118,10 @@ type Config struct {
 	// MultiBuffer lets a packet span several frames (jumbo frames). The XDP
 	// program must be frags-capable.
 	MultiBuffer bool
+	// ZeroCopySegments is how many frames of a packet the device takes in
+	// zero-copy mode (xdp-zc-max-segs of netdev netlink). Default 18, what copy
+	// mode takes.
+	ZeroCopySegments int
 
 	Wait Wait // how ReceiveContext waits; default adaptive
 	// Spin is for how long an adaptive wait may spin. Default 50 µs.
@@ -179,6 +183,9 @@ func (c Config) withDefaults() Config {
 	if c.TxFrames == 0 && c.Direction != ReceiveOnly {
 		c.TxFrames = int(c.TxSize)
 	}
+	if c.ZeroCopySegments == 0 {
+		c.ZeroCopySegments = maxSegments
+	}
 	if c.TxBudget == 0 {
 		c.TxBudget = int(c.TxSize)
 	}
@@ -228,6 +235,9 @@ func (c Config) validate() error {
 	}
 	if c.RxFrames < 0 || c.TxFrames < 0 || c.TxBudget < 0 {
 		bad("RxFrames %d, TxFrames %d, TxBudget %d: must not be negative", c.RxFrames, c.TxFrames, c.TxBudget)
+	}
+	if c.ZeroCopySegments < 0 {
+		bad("ZeroCopySegments %d: must not be negative", c.ZeroCopySegments)
 	}
 	if c.MultiBuffer && c.Direction != TransmitOnly && c.RxSize < maxSegments {
 		bad("RxSize %d: a packet of %d frames would never fit; at least 32 with MultiBuffer", c.RxSize, maxSegments)

@@ -26,6 +26,7 @@ type Info struct {
 	Mode           Mode   // Copy or ZeroCopy, as read back from the kernel
 	Attempts       []Attempt
 	MultiBuffer    bool
+	MaxSegments    int // frames of one packet that is sent
 	BusyPoll       bool
 	TxBudget       int // frames that one wakeup may send in copy mode
 	RxSize         uint32

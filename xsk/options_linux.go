@@ -68,11 +68,9 @@ func (o *opening) readBack() error {
 	if _, err := getStruct(o.sys.fd, unix.XDP_OPTIONS, &opts); err != nil {
 		return o.errorf("options of", err)
 	}
-	s.info.Mode = Copy
+	s.info.Mode, s.info.MaxSegments = Copy, maxSegments
 	if opts.flags&unix.XDP_OPTIONS_ZEROCOPY != 0 {
-		s.info.Mode = ZeroCopy
-	}
-	if s.info.Mode == ZeroCopy {
+		s.info.Mode, s.info.MaxSegments = ZeroCopy, s.cfg.ZeroCopySegments
 		o.sys.asker, o.sys.index = asker(), s.info.Index
 	}
 	s.info.Driver = driver(s.info.Interface)

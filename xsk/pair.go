@@ -32,6 +32,7 @@ type pair struct {
 	done      *ring.Consumer[uint64]
 	completed uint64
 	invalid   uint64
+	track     tracker
 
 	usersMu   sync.Mutex // guards what follows; taken before the others
 	users     []int      // descriptors of the sockets
@@ -143,6 +144,14 @@ func (p *pair) reap(limit uint32) (n int) {
 		if err != nil {
 			p.invalid += uint64(taken - n)
 		}
+		if p.track.flying > 0 {
+			for _, addr := range x {
+				p.track.completed(addr)
+			}
+			for _, addr := range y {
+				p.track.completed(addr)
+			}
+		}
 		p.done.Release(uint32(taken))
 		p.completed += uint64(n)
 	}
@@ -150,12 +159,31 @@ func (p *pair) reap(limit uint32) (n int) {
 	return n
 }
 
+// An unsent is a descriptor that a socket left in its TX ring.
+type unsent struct {
+	frame umem.Frame
+	addr  uint64
+	ours  bool // of a pool, in transmission; else a region's
+	more  bool // its packet goes on
+}
+
 // recall takes back what a socket that was closed left in its TX ring.
-func (p *pair) recall(frames []umem.Frame) {
+func (p *pair) recall(left []unsent) {
 	p.reap(p.doneSize) // of these too, perhaps: the kernel may say late what it took
 	p.doneMu.Lock()
 	defer p.doneMu.Unlock()
-	p.area.Recall(p.id, frames)
+	back, first := true, true // whether the packet is
+	for _, u := range left {
+		if u.ours {
+			back = p.area.Recall(p.id, []umem.Frame{u.frame}) == 1
+		} else if first {
+			back = true
+		}
+		if back { // a region's bytes with the frame that their packet began with
+			p.track.completed(u.addr)
+		}
+		first = !u.more
+	}
 }
 
 // join adds a socket to the pair; false means that its last one has left.
@@ -208,6 +236,7 @@ func (p *pair) end() error {
 	p.fillMu.Unlock()
 	p.doneMu.Lock()
 	p.done = nil
+	p.track.end()
 	p.doneMu.Unlock()
 	err := p.unmap()
 	p.area.Reclaim(p.id)

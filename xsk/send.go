@@ -93,6 +93,9 @@ func (s *Socket) Room(want int) int {
 // frames sleep in, sends too in copy mode (xsk_poll, net/xdp/xsk.c), and says
 // nothing of what the device refuses then.
 //
+// Frames of a region ([umem.Slice]) are only read, and stay where they are: with
+// Track and SendTracked the program learns when the kernel is done with them.
+//
 // A frame with [umem.Frame.More] set and the ones after it up to the first
 // without are one packet, which goes whole or not at all. A bad frame ends the
 // batch: those before it were taken, and the error says what is wrong with it,
@@ -102,7 +105,9 @@ func (s *Socket) Room(want int) int {
 // allows, or of too many frames; ErrMetadata for one whose metadata the kernel
 // would not follow, or that begins where the area keeps room for them; umem.ErrFrame
 // for one that is not the caller's; ErrDirection; net.ErrClosed after Close.
-func (s *Socket) Send(frames []umem.Frame) (n int, err error) {
+func (s *Socket) Send(frames []umem.Frame) (n int, err error) { return s.send(frames, nil) }
+
+func (s *Socket) send(frames []umem.Frame, tickets []Ticket) (n int, err error) {
 	s.txMu.Lock()
 	defer s.txMu.Unlock()
 	switch {
@@ -110,6 +115,8 @@ func (s *Socket) Send(frames []umem.Frame) (n int, err error) {
 		return 0, s.errClosed("send")
 	case s.tx == nil:
 		return 0, s.errorf("send", ErrDirection)
+	case len(tickets) > 0 && !s.rings.openTickets(tickets):
+		return 0, s.errorf("send", ErrTicket)
 	}
 	want := uint32(len(frames))
 	room := min(want, s.tx.Free(want))
@@ -123,6 +130,9 @@ func (s *Socket) Send(frames []umem.Frame) (n int, err error) {
 	}
 	s.tx.Cancel(room - uint32(n))
 	if n > 0 {
+		if len(tickets) > 0 {
+			s.rings.follow(frames[:n], tickets)
+		}
 		s.tx.Submit(uint32(n))
 		s.txN.frames += uint64(n)
 	}
@@ -191,8 +201,8 @@ func (s *Socket) packet(frames []umem.Frame) (k, length int, err error) {
 	switch most := s.MTU() + etherHeader; {
 	case k > 1 && !s.info.MultiBuffer:
 		return 0, 0, fmt.Errorf("packet of %d frames: the socket is not multi-buffer: %w", k, ErrLength)
-	case k > maxSegments:
-		return 0, 0, fmt.Errorf("packet of %d frames: at most %d: %w", k, maxSegments, ErrLength)
+	case k > s.info.MaxSegments:
+		return 0, 0, fmt.Errorf("packet of %d frames: at most %d: %w", k, s.info.MaxSegments, ErrLength)
 	case length < etherHeader:
 		return 0, 0, fmt.Errorf("packet of %d bytes: an Ethernet header has %d: %w", length, etherHeader, ErrLength)
 	case length > most+vlanTag || length > most && !s.tagged(frames[0]):

@@ -47,6 +47,7 @@ type simConfig struct {
 	rxFrames, txFrames int
 	budget             int
 	multi              bool
+	region             int // chunks of it that no pool has
 	wait               Wait
 }
 
@@ -70,8 +71,9 @@ func newSim(t testing.TB, c simConfig) (*Socket, *sim) {
 	if c.budget == 0 {
 		c.budget = defaultTxBudget
 	}
-	mem := alignedMemory((c.rxFrames + c.txFrames) * 2048)
-	area, err := umem.New(umem.Config{Memory: mem, Chunks: c.rxFrames + c.txFrames})
+	chunks := c.rxFrames + c.txFrames + c.region
+	mem := alignedMemory(chunks * 2048)
+	area, err := umem.New(umem.Config{Memory: mem, Chunks: chunks})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +96,7 @@ func newSim(t testing.TB, c simConfig) (*Socket, *sim) {
 		t.Fatal(err)
 	}
 	s := &Socket{cfg: Config{Wait: c.wait, Linger: defaultLinger}.withDefaults(), area: area, os: k, txPool: txPool, own: true, opened: time.Now()}
-	s.info = Info{Interface: "sim0", Mode: Copy, TxBudget: c.budget, MultiBuffer: c.multi}
+	s.info = Info{Interface: "sim0", Mode: Copy, TxBudget: c.budget, MultiBuffer: c.multi, MaxSegments: maxSegments}
 	s.SetMTU(9000)
 	s.rxWait.Mode = wait.Mode(c.wait)
 	s.rxWait.Pacer = wait.Pacer{MaxSpin: defaultSpin, Room: int(c.rx)}
@@ -213,7 +215,10 @@ func (k *sim) deliver(d desc) {
 		k.stats.rxRingFull++
 		return
 	}
-	addr := f[0] + 256
+	addr := f[0]
+	if d.Len <= 2048-256 { // a longer one has no room for the kernel's headroom
+		addr += 256
+	}
 	k.fill.Release(1)
 	copy(k.mem[addr:addr+uint64(d.Len)], k.mem[d.Addr:d.Addr+uint64(d.Len)])
 	x[0] = desc{Addr: addr, Len: d.Len, Options: d.Options}
