@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/xdpath/xdpath/bpf"
+	"github.com/xdpath/xdpath/umem"
 	"github.com/xdpath/xdpath/xsk"
 )
 
@@ -105,6 +106,13 @@ type Config struct {
 	// TxFrames is the number of frames for sending on each queue. Default
 	// RingSize.
 	TxFrames int
+	// Area is the caller's own memory for all queues, whose regions SendGather and
+	// SendTrain send from. It must have chunks for RingSize + TxFrames frames a
+	// queue beside the regions, and is the caller's to close, after the Conn. Nil:
+	// each queue has one of its own.
+	Area *umem.Area
+	// Gather says how what is sent from regions gets into the ring.
+	Gather GatherPolicy
 
 	Wait     xsk.Wait // how receiving waits; default adaptive
 	Spin     time.Duration
@@ -184,6 +192,15 @@ func (c Config) validate() error {
 	if c.TxFrames < 1 {
 		bad("TxFrames %d: must be at least 1", c.TxFrames)
 	}
+	if c.Area != nil && c.ChunkSize != 0 {
+		bad("ChunkSize %d: the Area has its own", c.ChunkSize)
+	}
+	if c.Gather == GatherAlways && c.Area == nil {
+		bad("Gather: slices are of regions of an Area of the caller's: set Area")
+	}
+	if c.Gather == GatherAlways && c.TxChecksum == TxOffload {
+		bad("Gather: TX metadata want room before each slice in its chunk, so offloaded checksums do not go with GatherAlways")
+	}
 	seen := map[int]bool{}
 	for _, q := range c.Queues {
 		if q < 0 || seen[q] {
@@ -206,7 +223,7 @@ func (c Config) validate() error {
 	for _, e := range []struct {
 		name      string
 		value, to int
-	}{{"Fallback", int(c.Fallback), int(FallbackAllow)}, {"TxChecksum", int(c.TxChecksum), int(TxOffload)}, {"RxChecksum", int(c.RxChecksum), int(RxMark)}} {
+	}{{"Fallback", int(c.Fallback), int(FallbackAllow)}, {"Gather", int(c.Gather), int(GatherCopy)}, {"TxChecksum", int(c.TxChecksum), int(TxOffload)}, {"RxChecksum", int(c.RxChecksum), int(RxMark)}} {
 		if e.value < 0 || e.value > e.to {
 			bad("%s %d: no such value", e.name, e.value)
 		}

@@ -89,6 +89,16 @@ func (c *Conn) payloadRoom() int {
 	return c.queues[0].sock.Area().ChunkSize() - c.headerRoom
 }
 
+// chainRoom is the largest payload that the fast lane can send: in one frame, or, on
+// sockets that are multi-buffer, in as many as a packet may have.
+func (c *Conn) chainRoom() int {
+	s := c.queues[0].sock
+	if !s.Info().MultiBuffer {
+		return c.payloadRoom()
+	}
+	return c.payloadRoom() + (s.Info().MaxSegments-1)*(s.Area().ChunkSize()-s.Area().Front())
+}
+
 // maxFrame is the longest frame that the interface takes.
 func (c *Conn) maxFrame() int { return c.link.Load().MTU + 14 }
 

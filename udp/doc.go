@@ -25,7 +25,9 @@
 // Three ways to use it, each built on the one below:
 //
 //   - [PacketConn] is a net.PacketConn that existing programs accept.
-//   - [Queue] receives and sends batches of borrowed frames, without a copy.
+//   - [Queue] receives and sends batches of borrowed frames, without a copy; and
+//     sends a header with slices of the program's own memory, or a whole train of
+//     datagrams out of it, where the payload is only read.
 //   - xsk and umem are the rings themselves.
 //
 // A [Flow] is a resolved destination, followed live: route, gateway, neighbour,

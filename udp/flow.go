@@ -140,7 +140,7 @@ func (f *Flow) prepare(st *flowState, ans route.Answer) (err error) {
 	if ans.Src.Is6() {
 		ip = 40
 	}
-	st.most = min(ans.MTU-ip-8, st.tmpl.MaxPayload(), c.payloadRoom())
+	st.most = min(ans.MTU-ip-8, st.tmpl.MaxPayload(), c.chainRoom())
 	return nil
 }
 

@@ -149,18 +149,19 @@ func (c *Conn) wanted(link *nic.Link) []int {
 // openQueue opens the socket of one queue, with an area of its own.
 func (c *Conn) openQueue(index, number int) error {
 	cfg := xsk.Config{
+		Area: c.cfg.Area, ZeroCopySegments: c.link.Load().XDP.ZCMaxSegs,
 		Index: index, Queue: number, Mode: c.cfg.Mode,
 		RxSize: uint32(c.cfg.RingSize), TxSize: uint32(c.cfg.RingSize), TxFrames: c.cfg.TxFrames,
-		Wait: c.cfg.Wait, Spin: c.cfg.Spin, BusyPoll: c.cfg.BusyPoll, ChunkSize: c.chunkSize(),
+		Wait: c.cfg.Wait, Spin: c.cfg.Spin, BusyPoll: c.cfg.BusyPoll, ChunkSize: c.chunkSize(), MultiBuffer: c.cfg.Area != nil,
 	}
-	if c.offload {
+	if c.offload && c.cfg.Area == nil {
 		cfg.TxMetadata, cfg.SoftwareChecksum = xsk.TxMetadataSize, !c.link.Load().XDP.TxChecksum
 	}
 	s, err := xsk.Open(cfg)
 	if err != nil {
 		return fmt.Errorf("udp: listen on %s: %w", c.info.Interface, err)
 	}
-	q := &Queue{conn: c, sock: s, rx: make([]umem.Frame, batch), bad: make([]umem.Frame, 0, batch), tx: make([]umem.Frame, 0, batch), sizes: make([]int, 0, batch)}
+	q := &Queue{conn: c, sock: s, rx: make([]umem.Frame, batch), bad: make([]umem.Frame, 0, batch), tx: make([]umem.Frame, 0, batch), sizes: make([]int, 0, batch), pieces: newPieces()}
 	q.in.setup(c, q)
 	c.queues = append(c.queues, q)
 	return nil
@@ -169,7 +170,11 @@ func (c *Conn) openQueue(index, number int) error {
 // planChecksum decides who computes checksums, and where payloads begin.
 func (c *Conn) planChecksum(link *nic.Link) {
 	c.headerRoom = headerRoom
-	c.offload = c.cfg.TxChecksum == TxOffload || c.cfg.TxChecksum == TxAuto && link.XDP.TxChecksum
+	c.offload = c.cfg.TxChecksum == TxOffload || c.cfg.TxChecksum == TxAuto && link.XDP.TxChecksum && c.cfg.Gather != GatherAlways
+	if a := c.cfg.Area; c.offload && a != nil {
+		// Its metadata are as they are.
+		c.offload = a.Info().TxMetadata >= xsk.TxMetadataSize && (link.XDP.TxChecksum || a.Info().SoftwareChecksum)
+	}
 	if !c.offload {
 		return
 	}
@@ -180,7 +185,7 @@ func (c *Conn) planChecksum(link *nic.Link) {
 
 // chunkSize is the least that holds a frame of the interface's MTU, or a page.
 func (c *Conn) chunkSize() int {
-	if c.cfg.ChunkSize != 0 {
+	if c.cfg.ChunkSize != 0 || c.cfg.Area != nil {
 		return c.cfg.ChunkSize
 	}
 	size := 2048
@@ -199,7 +204,7 @@ func (c *Conn) attach(index int, vlan uint16) error {
 	c.prog = prog
 	c.info.Attach, c.info.Program = prog.Info().Mode, prog.Info()
 	c.info.vlan = vlan
-	if err := c.checkMTU(); err != nil {
+	if err := c.checkMTU(); err != nil && c.cfg.Area == nil {
 		return err
 	}
 	for _, q := range c.queues {

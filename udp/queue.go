@@ -31,17 +31,36 @@ type Queue struct {
 	rx   []umem.Frame
 	bad  []umem.Frame
 
-	txMu    sync.Mutex   // guards what follows
-	tx      []umem.Frame // placed, and not in the ring yet
-	sizes   []int        // of their payloads
-	spare   []umem.Frame // reserved for the writes of a PacketConn
-	closed  bool         // by the Conn's Close
-	pending int          // frames in the ring that no flush was for
-	tail    *time.Timer  // flushes them when their time is over
-	planned bool         // it runs
+	txMu  sync.Mutex   // guards what follows
+	tx    []umem.Frame // placed, and not in the ring yet
+	sizes []int        // of their payloads
+	spare []umem.Frame // reserved for what is copied, and for the headers of what is gathered
+	free  int          // room in the ring, as far as a call knows
+	pieces
+	closed  bool        // by the Conn's Close
+	pending int         // frames in the ring that no flush was for
+	tail    *time.Timer // flushes them when their time is over
+	planned bool        // it runs
 }
 
-// spares is how many frames a PacketConn reserves at a time.
+// pieces is what sending from pieces needs. The queue's txMu guards it.
+type pieces struct {
+	parts            [][]byte         // the bytes of one datagram
+	region           []umem.Frame     // those that stay in their region
+	flat             []byte           // all of them, for the kernel lane
+	tickets          []xsk.Ticket     // of a batch
+	cookies          []uint64         // likewise
+	staged           []xsk.Ticket     // of the packets in tx, where they have some
+	due              []uint64         // cookies to return, on the kernel lane alone
+	label            [HeaderRoom]byte // for the header of a train's datagram
+	gathered, copied uint64           // since the counters were written
+}
+
+func newPieces() pieces {
+	return pieces{tickets: make([]xsk.Ticket, batch), cookies: make([]uint64, batch)}
+}
+
+// spares is how many frames are reserved at a time.
 const spares = 16
 
 // batch is how many frames move at a time within a call.

@@ -110,10 +110,13 @@ func (q *Queue) Send(os []Outgoing) (n int, err error) {
 				break
 			}
 		}
-		k, e := q.sendSome(os[n:n+min(room, cap(q.tx))], n)
+		k, e := q.sendSome(os[n:n+room], n, room)
 		n += k
 		if e != nil {
 			err = errors.Join(err, e)
+		}
+		if k == 0 {
+			break
 		}
 	}
 	if e := q.coalesce(); e != nil {
@@ -122,14 +125,20 @@ func (q *Queue) Send(os []Outgoing) (n int, err error) {
 	return n, err
 }
 
-// sendSome sends no more than the ring has room for. The lock is held.
-func (q *Queue) sendSome(os []Outgoing, from int) (n int, err error) {
-	for i := range os {
-		if e := q.place(&os[i]); e != nil {
-			err = errors.Join(err, &SendError{from + i, os[i].Dst, e})
+// sendSome sends what the ring has room for, and frames are there for. The lock is
+// held.
+func (q *Queue) sendSome(os []Outgoing, from, room int) (n int, err error) {
+	q.free = room
+	for ; n < len(os) && len(q.tx) < q.free; n++ {
+		e := q.place(&os[n])
+		if e == errNoRoom {
+			break
+		}
+		if e != nil {
+			err = errors.Join(err, &SendError{from + n, os[n].Dst, e})
 		}
 	}
-	return len(os), errors.Join(err, q.commit())
+	return n, errors.Join(err, q.commit())
 }
 
 // commit puts what was placed into the ring. Each frame was checked; what the
@@ -138,13 +147,13 @@ func (q *Queue) sendSome(os []Outgoing, from int) (n int, err error) {
 func (q *Queue) commit() (err error) {
 	st := &q.conn.stats
 	for len(q.tx) > 0 {
-		k, e := q.sock.Send(q.tx)
-		bytes := 0
-		for _, n := range q.sizes[:k] {
+		k, e := q.sock.SendTracked(q.tx, q.staged)
+		packets, bytes := q.packets(k), 0
+		for _, n := range q.sizes[:packets] {
 			bytes += n
 		}
 		q.pending += k
-		st.fastTx.Add(uint64(k))
+		st.fastTx.Add(uint64(packets))
 		st.fastTxBytes.Add(uint64(bytes))
 		if e == nil && k < len(q.tx) {
 			e = errAgain // there was room for all
@@ -152,12 +161,49 @@ func (q *Queue) commit() (err error) {
 		if e != nil {
 			st.txRefused.Add(1)
 			err = errors.Join(err, e)
-			q.sock.Release(q.tx[k : k+1])
-			k++
+			k += q.refuse(k)
+			packets++
 		}
-		q.tx, q.sizes = append(q.tx[:0], q.tx[k:]...), append(q.sizes[:0], q.sizes[k:]...)
+		q.free -= k
+		q.tx, q.sizes = append(q.tx[:0], q.tx[k:]...), append(q.sizes[:0], q.sizes[packets:]...)
+		if len(q.staged) > 0 {
+			q.staged = append(q.staged[:0], q.staged[packets:]...)
+		}
+	}
+	if q.gathered|q.copied != 0 {
+		st.gathered.Add(q.gathered)
+		st.copied.Add(q.copied)
+		q.gathered, q.copied = 0, 0
 	}
 	return err
+}
+
+// packets is how many packets the first k frames of q.tx are.
+func (q *Queue) packets(k int) (n int) {
+	if len(q.tx) == len(q.sizes) {
+		return k
+	}
+	for _, f := range q.tx[:k] {
+		if !f.More() {
+			n++
+		}
+	}
+	return n
+}
+
+// refuse gives the frames of the packet at k of q.tx back, and returns how many it
+// had.
+func (q *Queue) refuse(k int) (n int) {
+	for _, f := range q.tx[k:] {
+		n++
+		if !f.Regional() {
+			q.sock.Release([]umem.Frame{f})
+		}
+		if !f.More() {
+			break
+		}
+	}
+	return n
 }
 
 // place puts a datagram on its lane: into q.tx for the fast one.
@@ -187,12 +233,25 @@ func (q *Queue) place(o *Outgoing) error {
 	if !st.kind.Direct() || len(o.Payload) > st.most || !fl.settled() {
 		return q.byKernel(fl, o)
 	}
+	if len(o.Payload) > q.conn.payloadRoom() {
+		return q.placeLong(o, st)
+	}
 	f, err := q.stamp(o, &st.tmpl)
 	if err != nil {
 		return err
 	}
 	q.stage(o, f)
 	return nil
+}
+
+// placeLong copies a payload that no frame has room for into several.
+func (q *Queue) placeLong(o *Outgoing, st *flowState) error {
+	q.parts = append(q.parts[:0], o.Payload)
+	if err := q.chain(&outgoing{tmpl: &st.tmpl, total: len(o.Payload), tos: o.TOS}); err != nil {
+		return err
+	}
+	o.held, o.Payload = false, nil
+	return q.sock.Release([]umem.Frame{o.frame})
 }
 
 // stage keeps the frame of a datagram for commit. The lock is held.

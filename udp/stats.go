@@ -20,6 +20,7 @@ type counters struct {
 	fastTx, fastTxBytes, kernelTx, kernelTxBytes atomic.Uint64
 	badChecksum, partial, otherSource            atomic.Uint64
 	txRefused, txLinkDown                        atomic.Uint64
+	gathered, copied                             atomic.Uint64
 	eventsDropped                                atomic.Uint64
 	reasons                                      [packet.NumReasons]atomic.Uint64
 }
@@ -29,6 +30,9 @@ type Stats struct {
 	// Datagrams and payload bytes by lane.
 	FastRx, FastRxBytes, KernelRx, KernelRxBytes uint64
 	FastTx, FastTxBytes, KernelTx, KernelTxBytes uint64
+
+	// Datagrams that were sent from slices: as they lay, and copied.
+	Gathered, Copied uint64
 
 	// Datagrams on the fast lane that were not delivered, by reason.
 	BadChecksum uint64
@@ -53,6 +57,7 @@ func (c *Conn) Stats() (Stats, error) {
 		FastRx: n.fastRx.Load(), FastRxBytes: n.fastRxBytes.Load(), KernelRx: n.kernelRx.Load(), KernelRxBytes: n.kernelRxBytes.Load(),
 		FastTx: n.fastTx.Load(), FastTxBytes: n.fastTxBytes.Load(), KernelTx: n.kernelTx.Load(), KernelTxBytes: n.kernelTxBytes.Load(),
 		BadChecksum: n.badChecksum.Load(), OtherSource: n.otherSource.Load(), TxRefused: n.txRefused.Load(), TxLinkDown: n.txLinkDown.Load(),
+		Gathered: n.gathered.Load(), Copied: n.copied.Load(),
 		Partial: n.partial.Load(), EventsDropped: n.eventsDropped.Load(), Malformed: map[string]uint64{},
 	}
 	for i := range n.reasons {

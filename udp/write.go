@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/xdpath/xdpath/umem"
@@ -229,13 +228,11 @@ func (q *Queue) write(fl *Flow, b []byte) (sent bool, err error) {
 	if !st.kind.Direct() || len(b) > st.most || !fl.settled() {
 		return false, keep(q.ahead(), errOtherLane)
 	}
-	if len(q.spare) == 0 {
-		q.spare = slices.Grow(q.spare, spares)
-		n, err := q.sock.Reserve(q.spare[:spares])
-		if n == 0 || err != nil {
-			return false, err
-		}
-		q.spare = q.spare[:n]
+	if len(b) > q.conn.payloadRoom() {
+		return q.writeLong(st, b)
+	}
+	if ok, err := q.take(1); !ok {
+		return false, err
 	}
 	if q.sock.Room(1) == 0 {
 		if err := q.push(); err != nil {
@@ -253,6 +250,21 @@ func (q *Queue) write(fl *Flow, b []byte) (sent bool, err error) {
 	}
 	q.spare = q.spare[:last]
 	q.stage(&o, f)
+	if err := q.commit(); err != nil {
+		return false, err
+	}
+	return true, notLost(q.coalesce())
+}
+
+// writeLong is write for what no frame has room for. The lock is held.
+func (q *Queue) writeLong(st *flowState, b []byte) (sent bool, err error) {
+	q.free, q.parts = 0, append(q.parts[:0], b)
+	switch err := q.chain(&outgoing{tmpl: &st.tmpl, total: len(b)}); {
+	case err == errNoRoom:
+		return false, nil
+	case err != nil:
+		return false, err
+	}
 	if err := q.commit(); err != nil {
 		return false, err
 	}

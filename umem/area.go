@@ -101,6 +101,9 @@ func (a *Area) ChunkSize() int { return a.chunk }
 // Headroom is the room in bytes before each received frame, beyond the kernel's.
 func (a *Area) Headroom() int { return a.headroom }
 
+// Front is where in its chunk a reserved frame begins, in bytes, see [Pool.Get].
+func (a *Area) Front() int { return int(a.front) }
+
 // MaxFrame is the length in bytes of the largest frame that can be received
 // into one chunk: without multi-buffer the kernel drops larger ones and counts
 // them as rx_dropped (xsk_rcv_check, net/xdp/xsk.c).

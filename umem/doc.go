@@ -29,6 +29,10 @@
 // The sum free + fill + received + reserved + transmitting is the number of pool
 // chunks at any moment; [Area.Snapshot] gives it.
 //
+// What a program keeps in a region it sends as slices: any bytes, which the kernel
+// reads where they lie. They have no owner to hand over; see xsk.Socket.Track for
+// when they are free again.
+//
 // Only the aligned mode of the UMEM is offered: chunks are a power of two from
 // 2048 bytes to the page size (xdp_umem_reg, net/xdp/xdp_umem.c).
 package umem
