@@ -7,6 +7,7 @@
 //	go run ./bench            as root
 //	go run -exec sudo ./bench as a user with sudo
 //	go run ./bench rr         round trips instead of a stream
+//	go run ./bench mtu        small messages on links of two MTUs
 //
 // It makes two network namespaces joined by a veth pair, starts a worker
 // process in each, tied to one processor each, and has them run the same test

@@ -79,9 +79,17 @@ func openWith(cfg Config, c udp.Config) (*endpoint, error) {
 	if d := c.RxCoalesce.Timeout; d > 0 {
 		notes = append(notes, fmt.Sprintf("the receiving interface's NAPI is deferred by %v, which adds as much latency", d))
 	}
+	send, receive := rooms(conn.Queues()[0].Socket())
 	return &endpoint{conn: conn, info: Info{
 		Mode: got.Attach.String() + " " + got.Sockets[0].Mode.String() + sums, Batch: cfg.Batch, Notes: notes,
+		SendRoom: send, ReceiveRoom: receive,
 	}}, nil
+}
+
+// rooms are what the rings of a socket hold, in bytes of chunks.
+func rooms(s *xsk.Socket) (send, receive int) {
+	info, chunk := s.Info(), s.Area().ChunkSize()
+	return int(info.TxSize) * chunk, int(info.RxSize) * chunk
 }
 
 func (e *endpoint) Info() Info { return e.info }

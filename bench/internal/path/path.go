@@ -124,6 +124,11 @@ type Info struct {
 	// payload: Got shows the doubled value, and Asked is comparable with it.
 	BufferAsked int `json:"buffer_asked,omitempty"`
 	BufferGot   int `json:"buffer_got,omitempty"`
+	// SendRoom and ReceiveRoom are the bytes of memory in which datagrams wait each
+	// way: a socket's buffers, as SO_SNDBUF and SO_RCVBUF tell, or the chunks that
+	// an AF_XDP socket's rings hold. 0 where a side has none.
+	SendRoom    int `json:"send_room,omitempty"`
+	ReceiveRoom int `json:"receive_room,omitempty"`
 	// Bundle is the most datagrams that the kernel may handle, and drop, as one
 	// packet, 0 where each is one of its own.
 	Bundle int `json:"bundle,omitempty"`

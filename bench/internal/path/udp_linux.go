@@ -85,10 +85,14 @@ func (s *udpSocket) setBuffers(cfg Config) error {
 			return fmt.Errorf("set UDP socket buffer to %d bytes: %w", want/2, err)
 		}
 	}
-	got, err := unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_RCVBUF)
-	if err != nil {
-		return fmt.Errorf("read UDP socket buffer size: %w", err)
+	for opt, to := range map[int]*int{unix.SO_RCVBUF: &s.info.ReceiveRoom, unix.SO_SNDBUF: &s.info.SendRoom} {
+		room, err := unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, opt)
+		if err != nil {
+			return fmt.Errorf("read UDP socket buffer size: %w", err)
+		}
+		*to = room
 	}
+	got := s.info.ReceiveRoom
 	s.info.BufferAsked, s.info.BufferGot = want, got
 	if got < want {
 		s.info.Notes = append(s.info.Notes, fmt.Sprintf(

@@ -69,9 +69,10 @@ func openXDP(cfg Config, d xsk.Direction) (*xdpEnd, error) {
 		return nil, err
 	}
 	got := s.Info()
+	send, receive := rooms(s)
 	return &xdpEnd{
 		socket: s, area: s.Area(), frames: make([]umem.Frame, cfg.Batch),
-		info: Info{Mode: copyMode(got.Mode == xsk.ZeroCopy), Batch: cfg.Batch, Notes: got.Notes},
+		info: Info{Mode: copyMode(got.Mode == xsk.ZeroCopy), Batch: cfg.Batch, SendRoom: send, ReceiveRoom: receive, Notes: got.Notes},
 	}, nil
 }
 

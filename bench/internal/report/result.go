@@ -43,7 +43,21 @@ type Result struct {
 	CPUUtil       float64    `json:"cpu_util_pct"` // of all processors, 100 is all busy
 	ServiceDemand float64    `json:"service_demand_us_per_kb"`
 	Seconds       float64    `json:"seconds"` // from the first datagram to the last, at the slower end
-	Latency       *Latency   `json:"latency_us,omitempty"`
+
+	// What either end has for itself, as netperf tells it of a stream: bytes in which
+	// datagrams wait, the time in which it sent or received, the processors of its
+	// machine, and their time for each KB that it sent or received. All 0 for round
+	// trips.
+	TXRoom    int     `json:"tx_room_bytes"`
+	RXRoom    int     `json:"rx_room_bytes"`
+	TXSeconds float64 `json:"tx_seconds"`
+	RXSeconds float64 `json:"rx_seconds"`
+	TXCPUUtil float64 `json:"tx_cpu_util_pct"`
+	RXCPUUtil float64 `json:"rx_cpu_util_pct"`
+	TXDemand  float64 `json:"tx_service_demand_us_per_kb"`
+	RXDemand  float64 `json:"rx_service_demand_us_per_kb"`
+
+	Latency *Latency `json:"latency_us,omitempty"`
 }
 
 // A Latency is the distribution of the round trips of one run, in microseconds to
@@ -70,15 +84,15 @@ type Side struct {
 	Totals control.Totals
 }
 
-// A Count takes from the totals of both sides what was sent and received in which
-// time, and what else its test has to tell.
-type Count func(tx, rx control.Totals) (Result, error)
+// A Count takes from what both sides said what was sent and received in which time,
+// and what else its test has to tell.
+type Count func(p control.Prepare, tx, rx Side) (Result, error)
 
 // Compute makes a result of what both sides said about one window. The caller
 // fills in the number of the run. It fails where the totals cannot be: then no
 // figure of the run is worth anything.
 func Compute(p control.Prepare, tx, rx Side, count Count) (Result, error) {
-	r, err := count(tx.Totals, rx.Totals)
+	r, err := count(p, tx, rx)
 	switch {
 	case err != nil:
 		return Result{}, err
@@ -101,11 +115,35 @@ func Compute(p control.Prepare, tx, rx Side, count Count) (Result, error) {
 
 // OneWay is the Count of datagrams that all go from the sender to the receiver. The
 // time is that of whichever end took longer.
-func OneWay(tx, rx control.Totals) (Result, error) {
-	return Result{
-		Sent: tx.Sent, Received: rx.Tally.Received, Duplicated: rx.Tally.Duplicated, Reordered: rx.Tally.Reordered,
-		Seconds: max(tx.Elapsed, rx.Elapsed).Seconds(),
-	}, nil
+func OneWay(p control.Prepare, tx, rx Side) (Result, error) {
+	t, got := tx.Totals, rx.Totals
+	r := Result{
+		Sent: t.Sent, Received: got.Tally.Received, Duplicated: got.Tally.Duplicated, Reordered: got.Tally.Reordered,
+		Seconds: max(t.Elapsed, got.Elapsed).Seconds(), Size: p.Size,
+	}
+	r.ends(tx, rx)
+	return r, nil
+}
+
+// ends fills in what either end has for itself. On one machine both have all of it.
+func (r *Result) ends(tx, rx Side) {
+	r.TXRoom, r.RXRoom = tx.Totals.Info.SendRoom, rx.Totals.Info.ReceiveRoom
+	r.TXSeconds, r.RXSeconds = tx.Totals.Elapsed.Seconds(), rx.Totals.Elapsed.Seconds()
+	sent, got := tx.Totals.Machine, rx.Totals.Machine
+	if tx.Facts.Machine == rx.Facts.Machine {
+		got = sent
+	}
+	r.TXCPUUtil, r.RXCPUUtil = sent.Utilization(), got.Utilization()
+	r.TXDemand = cpu.ServiceDemand(r.TXCPUUtil, sent.CPUs, BytesPerSecond(r.Sent, r.Size, r.TXSeconds))
+	r.RXDemand = cpu.ServiceDemand(r.RXCPUUtil, got.CPUs, BytesPerSecond(r.Received, r.Size, r.RXSeconds))
+}
+
+// BytesPerSecond is the rate of n datagrams of size bytes in some seconds, 0 in none.
+func BytesPerSecond(n uint64, size int, seconds float64) float64 {
+	if seconds <= 0 {
+		return 0
+	}
+	return float64(n) * float64(size) / seconds
 }
 
 // machines is the time of all processors that the run could use. Two workers

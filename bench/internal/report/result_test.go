@@ -22,11 +22,11 @@ func sides() (control.Prepare, Side, Side) {
 	p := control.Prepare{Test: "stream", Row: control.Row{Path: "mmsg", Size: 1024, Param: "batch=64", Batch: 64, MTU: 1500}}
 	used := cpu.Times{User: 40, SoftIRQ: 60, Idle: 100, CPUs: 2}
 	tx := Side{Facts: control.Facts{Machine: "a"}, Totals: control.Totals{
-		Elapsed: time.Second, Sent: 1000, Machine: used, Info: path.Info{Mode: "-", Batch: 64},
+		Elapsed: time.Second, Sent: 1000, Machine: used, Info: path.Info{Mode: "-", Batch: 64, SendRoom: 4096, ReceiveRoom: 1},
 		Lost: loss.Counts{{Place: loss.Send, N: 10}},
 	}}
 	rx := Side{Facts: control.Facts{Machine: "a"}, Totals: control.Totals{
-		Elapsed: 900 * time.Millisecond, Machine: cpu.Times{User: 200, CPUs: 2}, Info: path.Info{Mode: "-", Batch: 64},
+		Elapsed: 900 * time.Millisecond, Machine: cpu.Times{User: 200, CPUs: 2}, Info: path.Info{Mode: "-", Batch: 64, SendRoom: 1, ReceiveRoom: 8192},
 		Tally: stream.Tally{Received: 900, Duplicated: 3, Reordered: 2},
 		Lost:  loss.Counts{{Place: loss.Socket, N: 80}},
 	}}
@@ -47,6 +47,8 @@ func TestCompute(t *testing.T) {
 		CPUUtil: 50,
 		// One processor, a million microseconds, for 900 KB.
 		ServiceDemand: 1e6 / 900,
+		TXRoom:        4096, RXRoom: 8192, TXSeconds: 1, RXSeconds: 0.9, TXCPUUtil: 50, RXCPUUtil: 50,
+		TXDemand: 1e6 / 1000, RXDemand: 1e6 / 1000, // 900 KB in 0.9 s are 1,000 KB/s
 	}
 	near := cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Abs(b) })
 	if diff := cmp.Diff(want, got, near); diff != "" {
@@ -66,6 +68,9 @@ func TestComputeTwoMachines(t *testing.T) {
 		t.Fatal(err)
 	}
 	// 100 busy ticks of 200 on one, 200 of 200 on the other.
+	if got.TXCPUUtil != 50 || got.RXCPUUtil != 100 || math.Abs(got.RXDemand-2e6/1000) > 1e-6 {
+		t.Errorf("sender %v %%, receiver %v %% and %v µs/KB", got.TXCPUUtil, got.RXCPUUtil, got.RXDemand)
+	}
 	if math.Abs(got.CPUUtil-75) > 1e-9 || math.Abs(got.ServiceDemand-3e6/900) > 1e-6 {
 		t.Errorf("%v %%, %v µs/KB; want 75 %%, %v", got.CPUUtil, got.ServiceDemand, 3e6/900)
 	}
@@ -87,7 +92,7 @@ func TestComputeNothingArrived(t *testing.T) {
 	rx.Totals.Tally = stream.Tally{}
 	rx.Totals.Elapsed = 0
 	got, err := Compute(p, tx, rx, OneWay)
-	if err != nil || got.Lost != 1000 || got.ServiceDemand != 0 || got.Loss.Sum() != 1000 {
+	if err != nil || got.Lost != 1000 || got.ServiceDemand != 0 || got.RXDemand != 0 || got.Loss.Sum() != 1000 {
 		t.Errorf("%v: %+v", err, got)
 	}
 }

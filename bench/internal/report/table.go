@@ -16,8 +16,8 @@ const Width = 120
 // A Column is one of a test's table.
 type Column struct {
 	Head, Unit string
-	Words      bool // aligned to the left
-	Text       func(r Row, rows []Row) string
+	Words      bool                           // aligned to the left
+	Text       func(r Row, rows []Row) string // may be of several lines
 }
 
 // Figure is a column of numbers, aligned to the right.
@@ -74,7 +74,7 @@ func WriteTable(w io.Writer, columns []Column, rows []Row, notes []string) error
 		if i >= 2 && (i == 2 || rows[i-2].Size != rows[i-3].Size) {
 			b.WriteString("\n")
 		}
-		t.writeLine(&b, cells)
+		t.writeRow(&b, cells)
 	}
 	b.WriteString("\n")
 	for _, n := range notes {
@@ -105,10 +105,27 @@ func (t *table) measure(lines [][]string) {
 	t.widths = make([]int, len(t.cols))
 	for _, cells := range lines {
 		for i, c := range cells {
-			if len(cells) == len(t.cols) || i < t.keys {
-				t.widths[i] = max(t.widths[i], utf8.RuneCountInString(c))
+			if len(cells) < len(t.cols) && i >= t.keys {
+				break
+			}
+			for text := range strings.SplitSeq(c, "\n") {
+				t.widths[i] = max(t.widths[i], utf8.RuneCountInString(text))
 			}
 		}
+	}
+}
+
+// writeRow writes the texts of a row, those that have several lines below each other.
+func (t *table) writeRow(b *strings.Builder, cells []string) {
+	for more := true; more; {
+		line := slices.Clone(cells)
+		more = false
+		for i, c := range cells {
+			var cut bool
+			line[i], cells[i], cut = strings.Cut(c, "\n")
+			more = more || cut
+		}
+		t.writeLine(b, line)
 	}
 }
 

@@ -53,7 +53,7 @@ type Side struct {
 }
 
 // All returns every test, the default first.
-func All() []Test { return []Test{streamTest(), tripTest()} }
+func All() []Test { return []Test{streamTest(), tripTest(), mtuTest()} }
 
 // Find returns the test of that name.
 func Find(name string) (Test, error) {

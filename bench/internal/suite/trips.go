@@ -59,7 +59,8 @@ func echo(ctx context.Context, p path.Peer, s Side, check *stream.Checker) error
 
 // countTrips counts requests as sent, and answers that came in time as received.
 // The time is the client's: the server's window is longer, it only waits at its end.
-func countTrips(tx, rx control.Totals) (report.Result, error) {
+func countTrips(_ control.Prepare, client, server report.Side) (report.Result, error) {
+	tx, rx := client.Totals, server.Totals
 	r := report.Result{
 		Sent: tx.Sent, Received: tx.Latency.Count, Seconds: tx.Elapsed.Seconds(), Latency: latency(tx.Latency),
 		Duplicated: rx.Tally.Duplicated + tx.Tally.Duplicated, Reordered: rx.Tally.Reordered + tx.Tally.Reordered,
