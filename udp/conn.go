@@ -53,7 +53,7 @@ type Conn struct {
 	heardAt atomic.Int64          // when it was asked for errors last, for writes to a peer
 	unheard atomic.Pointer[error] // of the lane, beside datagrams; the next read's
 	packet  atomic.Pointer[PacketConn]
-	scratch messages
+	scratch scratch
 	stats   counters
 
 	err     atomic.Pointer[error] // what ended it

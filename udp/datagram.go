@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/xdpath/xdpath/internal/lane"
 	"github.com/xdpath/xdpath/umem"
 )
 
@@ -32,7 +31,12 @@ func (l Lane) String() string {
 type Received struct {
 	// Payload is its bytes, in the frame that they arrived in: valid, and
 	// writable, until the datagram is given back. Empty for an empty datagram.
+	// Of one larger than a chunk it is the bytes in the first chunk.
 	Payload []byte
+	// Rest is what follows Payload of a datagram larger than a chunk, in the
+	// order of the bytes and with the same lifetime; nil of all others. Copy
+	// joins them.
+	Rest [][]byte
 	// Src and Dst are where it came from and where it was sent to.
 	Src, Dst netip.AddrPort
 	TTL, TOS uint8
@@ -41,6 +45,8 @@ type Received struct {
 	// Truncated: more was sent than the kernel lane had room for.
 	Truncated bool
 	Lane      Lane
+	held      bool   // not given back yet
+	head      uint16 // bytes of headers before the payload
 	// Time is when it was taken from the ring, for a whole batch at once, or on
 	// the kernel lane when the kernel got it; with Config.Timestamps only. What
 	// a device stamped is in the metadata.
@@ -48,9 +54,27 @@ type Received struct {
 
 	from  *Queue // fast lane
 	frame umem.Frame
-	head  int           // bytes of headers before the payload
-	msg   *lane.Message // kernel lane
-	held  bool          // not given back yet
+	use   uint32 // of extra
+	extra *extra // a message of the kernel lane, or the frames after the first
+}
+
+// Len is the length of the payload in bytes, all of it.
+func (d *Received) Len() int {
+	n := len(d.Payload)
+	for _, s := range d.Rest {
+		n += len(s)
+	}
+	return n
+}
+
+// Copy copies the payload to dst, as much as there is room for, and returns how
+// many bytes that is.
+func (d *Received) Copy(dst []byte) int {
+	n := copy(dst, d.Payload)
+	for _, s := range d.Rest {
+		n += copy(dst[n:], s)
+	}
+	return n
 }
 
 // Outgoing is a datagram to send, from [Queue.Reserve].

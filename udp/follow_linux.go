@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"strings"
 	"time"
 
@@ -51,6 +50,7 @@ func (c *Conn) apply(ev nic.Event) (lost bool) {
 		for _, q := range c.queues {
 			q.sock.SetMTU(link.MTU)
 		}
+		err = c.outgrown()
 	case nic.MACChanged:
 		if c.prog != nil {
 			err = c.prog.SetMAC(link.MAC)
@@ -140,5 +140,3 @@ func interfaceOf(a netip.Addr) (string, error) {
 	}
 	return "", fmt.Errorf("udp: listen on %v: no interface has this address: %w", a, errNotAvailable)
 }
-
-func pageSize() int { return os.Getpagesize() }

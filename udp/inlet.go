@@ -165,7 +165,7 @@ func (c *Conn) fromLane(dst []Received) (int, error) {
 		held := c.scratch.keep(m)
 		dst[i] = Received{
 			Payload: m.Payload, Src: m.Src, Dst: m.Dst, TTL: m.TTL, TOS: m.TOS, Truncated: m.Truncated,
-			Lane: Kernel, Time: m.Received, msg: held, held: true,
+			Lane: Kernel, Time: m.Received, extra: held, use: held.uses.Load(), held: true,
 		}
 		bytes += len(m.Payload)
 	}

@@ -117,6 +117,9 @@ func (c *Conn) openFast(ctx context.Context) error {
 		index, vlan = link.Parent, uint16(link.VLAN)
 	}
 	c.planChecksum(link)
+	if err := c.checkMTU(maxSegments); err != nil {
+		return err
+	}
 	table, err := route.Open(route.Config{Ifindex: index, Accept: []int{link.Index}})
 	if err != nil {
 		return fmt.Errorf("udp: listen on %s: routes: %w", link.Name, err)
@@ -152,16 +155,28 @@ func (c *Conn) openQueue(index, number int) error {
 		Area: c.cfg.Area, ZeroCopySegments: c.link.Load().XDP.ZCMaxSegs,
 		Index: index, Queue: number, Mode: c.cfg.Mode,
 		RxSize: uint32(c.cfg.RingSize), TxSize: uint32(c.cfg.RingSize), TxFrames: c.cfg.TxFrames,
-		Wait: c.cfg.Wait, Spin: c.cfg.Spin, BusyPoll: c.cfg.BusyPoll, ChunkSize: c.chunkSize(), MultiBuffer: c.cfg.Area != nil,
+		Wait: c.cfg.Wait, Spin: c.cfg.Spin, BusyPoll: c.cfg.BusyPoll, MultiBuffer: c.multiBuffer(),
+	}
+	if c.cfg.Area == nil {
+		cfg.ChunkSize = c.chunkSize()
 	}
 	if c.offload && c.cfg.Area == nil {
 		cfg.TxMetadata, cfg.SoftwareChecksum = xsk.TxMetadataSize, !c.link.Load().XDP.TxChecksum
 	}
 	s, err := xsk.Open(cfg)
 	if err != nil {
-		return fmt.Errorf("udp: listen on %s: %w", c.info.Interface, err)
+		return fmt.Errorf("udp: listen on %s: %w", c.info.Interface, c.explainOpen(err))
 	}
-	q := &Queue{conn: c, sock: s, rx: make([]umem.Frame, batch), bad: make([]umem.Frame, 0, batch), tx: make([]umem.Frame, 0, batch), sizes: make([]int, 0, batch), pieces: newPieces()}
+	if s.Info().Mode == xsk.ZeroCopy {
+		if err := c.checkMTU(s.Info().MaxSegments); err != nil {
+			return errors.Join(fmt.Errorf("%w; or set Mode to xsk.Copy", err), s.Close())
+		}
+	}
+	room := batch
+	if s.Info().MultiBuffer {
+		room += packetRoom(s.Area().MaxFrame())
+	}
+	q := &Queue{conn: c, sock: s, rx: make([]umem.Frame, room), bad: make([]umem.Frame, 0, room), tx: make([]umem.Frame, 0, batch), sizes: make([]int, 0, batch), pieces: newPieces()}
 	q.in.setup(c, q)
 	c.queues = append(c.queues, q)
 	return nil
@@ -183,18 +198,6 @@ func (c *Conn) planChecksum(link *nic.Link) {
 	}
 }
 
-// chunkSize is the least that holds a frame of the interface's MTU, or a page.
-func (c *Conn) chunkSize() int {
-	if c.cfg.ChunkSize != 0 || c.cfg.Area != nil {
-		return c.cfg.ChunkSize
-	}
-	size := 2048
-	for size-256 < c.maxFrame()+4 && size < pageSize() {
-		size *= 2
-	}
-	return size
-}
-
 // attach puts the program on the interface, with filters and sockets.
 func (c *Conn) attach(index int, vlan uint16) error {
 	prog, err := bpf.Attach(bpf.Config{Ifindex: index, Mode: c.cfg.Attach, Replace: c.cfg.Replace, Metadata: c.cfg.Metadata, Queues: c.queues[len(c.queues)-1].Number() + 1})
@@ -204,9 +207,6 @@ func (c *Conn) attach(index int, vlan uint16) error {
 	c.prog = prog
 	c.info.Attach, c.info.Program = prog.Info().Mode, prog.Info()
 	c.info.vlan = vlan
-	if err := c.checkMTU(); err != nil && c.cfg.Area == nil {
-		return err
-	}
 	for _, q := range c.queues {
 		if err := prog.SetQueue(q.Number(), q.sock.FD()); err != nil {
 			return fmt.Errorf("udp: listen on %s: %w", c.info.Interface, err)
@@ -235,15 +235,6 @@ func (c *Conn) deferNAPI() (err error) {
 	c.deferred, err = c.nic.DeferNAPI(queues, nic.Deferral{Interrupts: co.Interrupts, Timeout: co.Timeout})
 	if err != nil {
 		return fmt.Errorf("udp: listen on %s: receive coalescing: %w", c.info.Interface, err)
-	}
-	return nil
-}
-
-// checkMTU refuses an interface whose frames do not fit into a chunk.
-func (c *Conn) checkMTU() error {
-	if most := c.queues[0].sock.Area().MaxFrame(); c.maxFrame() > most {
-		return fmt.Errorf("udp: listen on %s: its MTU of %d makes frames of %d bytes, a chunk takes %d: lower the MTU to %d: %w",
-			c.info.Interface, c.maxFrame()-14, c.maxFrame(), most, most-14, errMTU)
 	}
 	return nil
 }

@@ -27,9 +27,10 @@ type Queue struct {
 
 	rooms *kernelRooms // without a socket
 
-	rxMu sync.Mutex // guards what follows
-	rx   []umem.Frame
-	bad  []umem.Frame
+	rxMu   sync.Mutex   // guards what follows
+	rx     []umem.Frame // a batch, and room for the longest packet
+	bad    []umem.Frame
+	extras *extra // free ones
 
 	txMu  sync.Mutex   // guards what follows
 	tx    []umem.Frame // placed, and not in the ring yet
@@ -105,76 +106,89 @@ func (q *Queue) fromRing(dst []Received) (n int, err error) {
 	}
 	q.rxMu.Lock()
 	defer q.rxMu.Unlock()
-	{
-		k, err := q.sock.Receive(q.rx[:min(len(q.rx), len(dst))])
-		if k == 0 || err != nil {
-			return 0, err
-		}
-		q.bad = q.bad[:0]
-		bytes := 0
-		var now time.Time
-		if q.conn.cfg.Timestamps {
-			now = time.Now()
-		}
-		for _, f := range q.rx[:k] {
-			if !q.decode(&dst[n], f) {
-				q.bad = append(q.bad, f)
-				continue
-			}
-			dst[n].Time = now
-			bytes += len(dst[n].Payload)
-			n++
-		}
-		st := &q.conn.stats
-		st.fastRx.Add(uint64(n))
-		st.fastRxBytes.Add(uint64(bytes))
-		if len(q.bad) > 0 {
-			if err := q.sock.Release(q.bad); err != nil {
-				return n, err
-			}
+	k, err := q.sock.ReceivePackets(q.rx, min(batch, len(dst)))
+	if k == 0 || err != nil {
+		return 0, err
+	}
+	n, bytes := q.sort(dst, q.rx[:k])
+	st := &q.conn.stats
+	st.fastRx.Add(uint64(n))
+	st.fastRxBytes.Add(uint64(bytes))
+	if len(q.bad) > 0 {
+		if err := q.sock.Release(q.bad); err != nil {
+			return n, err
 		}
 	}
 	return n, nil
 }
 
-// decode makes a datagram of a frame, or tells that it is none for us.
-func (q *Queue) decode(d *Received, f umem.Frame) bool {
-	c := q.conn
-	b, err := q.sock.Area().Bytes(f)
-	if err != nil {
-		return false
+// sort makes datagrams of frames, and leaves those that hold none in q.bad.
+func (q *Queue) sort(dst []Received, frames []umem.Frame) (n, bytes int) {
+	q.bad = q.bad[:0]
+	var now time.Time
+	if q.conn.cfg.Timestamps {
+		now = time.Now()
 	}
+	area := q.sock.Area()
+	for i := 0; i < len(frames); {
+		d, f, end := &dst[n], frames[i], i+1
+		var length int
+		var ok bool
+		if f.More() {
+			end = packetEnd(frames, i)
+			length, ok = q.decodeChain(d, frames[i:end])
+		} else if b, err := area.Bytes(f); err == nil {
+			length, ok = q.decode(d, f, b, len(b), nil)
+		}
+		if ok {
+			d.Time = now
+			bytes += length
+			n++
+		} else {
+			q.bad = append(q.bad, frames[i:end]...)
+		}
+		i = end
+	}
+	return n, bytes
+}
+
+// decode makes a datagram of a frame of total bytes, which begins with b in f and
+// goes on in rest, and returns the length of its payload; or it tells that it is
+// none for us.
+func (q *Queue) decode(d *Received, f umem.Frame, b []byte, total int, rest [][]byte) (length int, ok bool) {
+	c := q.conn
 	var u packet.UDP
-	if reason := u.Decode(b, len(b)); reason != packet.OK {
+	if reason := u.Decode(b, total); reason != packet.OK {
 		c.stats.reasons[reason].Add(1)
-		return false
+		return 0, false
 	}
 	if c.peer.IsValid() && u.Src != c.peer || c.foreign(&u) {
 		c.stats.otherSource.Add(1)
-		return false
+		return 0, false
 	}
 	bad := false
-	if c.cfg.RxChecksum != RxIgnore && !c.sound(&u, b) {
+	if c.cfg.RxChecksum != RxIgnore && !c.sound(&u, b, rest) {
 		c.stats.badChecksum.Add(1)
 		if bad = true; c.cfg.RxChecksum == RxVerify {
-			return false
+			return 0, false
 		}
 	}
-	*d = Received{
-		Payload: b[u.Offset : u.Offset+u.Length], Src: c.scoped(u.Src), Dst: c.scoped(u.Dst), TTL: u.TTL, TOS: u.TOS,
-		BadChecksum: bad, from: q, frame: f, head: u.Offset, held: true,
-	}
-	return true
+	// Field by field, all of them: a value made first would be copied here.
+	d.Payload, d.Rest = b[u.Offset:min(u.Offset+u.Length, len(b))], nil
+	d.Src, d.Dst, d.TTL, d.TOS = c.scoped(u.Src), c.scoped(u.Dst), u.TTL, u.TOS
+	d.BadChecksum, d.Truncated, d.Lane, d.held = bad, false, Fast, true
+	d.head, d.from, d.frame, d.use, d.extra = uint16(u.Offset), q, f, 0, nil
+	return u.Length, true
 }
 
 // sound tells whether the datagram's UDP checksum is good, or none, or left to a
 // device that does not exist.
-func (c *Conn) sound(u *packet.UDP, b []byte) bool {
+func (c *Conn) sound(u *packet.UDP, b []byte, rest [][]byte) bool {
 	if c.virtual && u.LooksPartial(b) {
 		c.stats.partial.Add(1)
 		return true
 	}
-	switch u.Verify(b) {
+	switch u.Verify(b, rest...) {
 	case packet.Good, packet.None:
 		return true
 	}
@@ -207,39 +221,58 @@ func (q *Queue) Metadata(d *Received) (m bpf.Metadata, ok bool) {
 func (q *Queue) Release(ds []Received) error { return q.conn.giveBack(ds) }
 
 func (c *Conn) giveBack(ds []Received) (err error) {
-	var frames [batch]umem.Frame
-	var msgs [1]lane.Message
-	var from *Queue // of the frames
-	n := 0
-	release := func() {
-		if n > 0 {
-			err = keep(err, from.sock.Release(frames[:n]))
-			n = 0
-		}
-	}
+	r := returns{}
 	for i := range ds {
 		d := &ds[i]
-		if !d.held {
+		x := d.extra
+		if !d.held || x != nil && !x.end(d.use) {
 			err = keep(err, fmt.Errorf("udp: release datagram %d: given back before, or turned into a reply: %w", i, umem.ErrFrame))
 			continue
 		}
-		d.held, d.Payload = false, nil
+		d.held, d.Payload, d.Rest, d.extra = false, nil, nil, nil
 		if d.Lane == Kernel {
-			msgs[0] = *d.msg
-			c.lane.Release(msgs[:])
-			c.scratch.drop(d.msg)
-			d.msg = nil
-			continue
+			msg := [1]lane.Message{x.msg}
+			c.lane.Release(msg[:])
+			x.msg = lane.Message{}
+		} else {
+			r.frame(d.from, d.frame)
 		}
-		if n == len(frames) || d.from != from {
-			release()
-			from = d.from
+		if x != nil {
+			for _, f := range x.frames {
+				r.frame(d.from, f)
+			}
+			x.frames = x.frames[:0]
+			r.gone = x.push(r.gone)
 		}
-		frames[n] = d.frame
-		n++
 	}
-	release()
-	return err
+	r.release()
+	c.scratch.drop(r.gone)
+	return keep(err, r.err)
+}
+
+// returns gathers what is given back, so that locks are taken once for many.
+type returns struct {
+	frames [batch]umem.Frame
+	n      int
+	from   *Queue // of the frames
+	gone   *extra
+	err    error // the first
+}
+
+func (r *returns) frame(from *Queue, f umem.Frame) {
+	if r.n == len(r.frames) || from != r.from {
+		r.release()
+		r.from = from
+	}
+	r.frames[r.n] = f
+	r.n++
+}
+
+func (r *returns) release() {
+	if r.n > 0 {
+		r.err = keep(r.err, r.from.sock.Release(r.frames[:r.n]))
+		r.n = 0
+	}
 }
 
 // keep returns the first error.

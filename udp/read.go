@@ -110,7 +110,7 @@ func (p *PacketConn) take(b []byte) (n int, src netip.AddrPort, short, ok bool, 
 		}
 	}
 	d := &p.buf[p.next]
-	n, src, short = copy(b, d.Payload), d.Src, len(b) < len(d.Payload) || d.Truncated
+	n, src, short = d.Copy(b), d.Src, len(b) < d.Len() || d.Truncated
 	if p.next++; p.next == p.have {
 		err = p.drop()
 	}

@@ -11,14 +11,14 @@ import (
 // ports change places and the payload, if o.Payload is left as it is, goes back.
 // It can be cut, or extended to its capacity. d is gone, as if released.
 //
-// A datagram of the kernel lane, to a group, or of another queue is copied into a
-// reserved frame; without one free the error is ErrNoFrames and d stays.
+// A datagram of the kernel lane, to a group, of another queue, or larger than a
+// chunk is copied; without a free frame the error is ErrNoFrames and d stays.
 func (q *Queue) Reply(d *Received, o *Outgoing) error {
 	if !d.held {
 		return umem.ErrFrame
 	}
-	if d.Lane == Fast && d.from == q && !d.Dst.Addr().IsMulticast() {
-		*o = Outgoing{Payload: d.Payload, Dst: d.Src, room: d.Payload, frame: d.frame, at: d.head + d.frame.Offset(), held: true, reply: true}
+	if d.Lane == Fast && d.from == q && d.extra == nil && !d.Dst.Addr().IsMulticast() {
+		*o = Outgoing{Payload: d.Payload, Dst: d.Src, room: d.Payload, frame: d.frame, at: int(d.head) + d.frame.Offset(), held: true, reply: true}
 		d.held, d.Payload = false, nil
 		return nil
 	}
@@ -31,11 +31,10 @@ func (q *Queue) Reply(d *Received, o *Outgoing) error {
 	if a := d.Dst.Addr(); !a.IsMulticast() && q.conn.owns(a) {
 		o.Src = a
 	}
-	if len(d.Payload) > len(o.Payload) {
-		o.Payload = append([]byte(nil), d.Payload...) // for the kernel lane, in fragments
-	} else {
-		o.Payload = o.Payload[:copy(o.Payload, d.Payload)]
+	if n := d.Len(); n > len(o.Payload) {
+		o.Payload = make([]byte, n) // Send copies
 	}
+	o.Payload = o.Payload[:d.Copy(o.Payload)]
 	gone := [1]Received{*d}
 	err := q.conn.giveBack(gone[:])
 	*d = gone[0] // not held any more

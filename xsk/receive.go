@@ -25,13 +25,20 @@ const contd = 1
 //
 // Errors: net.ErrClosed after Close.
 func (s *Socket) Receive(frames []umem.Frame) (int, error) {
-	s.rxMu.Lock()
-	defer s.rxMu.Unlock()
-	return s.receive(frames)
+	return s.ReceivePackets(frames, len(frames))
 }
 
-// receive is Receive with the lock held.
-func (s *Socket) receive(frames []umem.Frame) (int, error) {
+// ReceivePackets is Receive of at most packets packets, for who has room for few
+// packets and not for few frames: the next packet of several frames is returned
+// if frames has room for it. It may return fewer packets than there are.
+func (s *Socket) ReceivePackets(frames []umem.Frame, packets int) (int, error) {
+	s.rxMu.Lock()
+	defer s.rxMu.Unlock()
+	return s.receive(frames, packets)
+}
+
+// receive is ReceivePackets with the lock held.
+func (s *Socket) receive(frames []umem.Frame, most int) (int, error) {
 	if s.closed.Load() {
 		return 0, s.errClosed("receive")
 	}
@@ -41,11 +48,18 @@ func (s *Socket) receive(frames []umem.Frame) (int, error) {
 	if s.rings.refill() {
 		s.wakeFill()
 	}
-	x, y := s.rx.Peek(uint32(len(frames)))
-	n, packets, bytes := s.decode(frames, x, y)
+	// As many frames as packets are wanted: where each packet is one frame,
+	// this is all. The next packet may be more than that.
+	ask := max(min(most, len(frames)), 0)
+	x, y := s.rx.Peek(uint32(ask))
+	n, packets, bytes := s.decode(frames, x, y, most)
+	if n == 0 && len(x)+len(y) == ask && ask > 0 {
+		x, y = s.rx.Peek(uint32(len(frames)))
+		n, packets, bytes = s.decode(frames, x, y, most)
+	}
 	if n == 0 {
-		if len(x)+len(y) == len(frames) && len(frames) > 0 {
-			return 0, s.errorf("receive", fmt.Errorf("the next packet has more than the %d frames asked for; ask for %d", len(frames), maxSegments))
+		if len(x)+len(y) == len(frames) && ask > 0 {
+			return 0, s.errorf("receive", fmt.Errorf("the next packet has more than the %d frames asked for; ask for %d", len(frames), s.longest()))
 		}
 		return 0, nil
 	}
@@ -61,9 +75,17 @@ func (s *Socket) receive(frames []umem.Frame) (int, error) {
 	return good, nil
 }
 
-// decode reads the descriptors of two spans, each once, and returns how many
-// make whole packets.
-func (s *Socket) decode(frames []umem.Frame, x, y []desc) (whole int, packets, bytes uint64) {
+// longest is how many frames a packet can be. In copy mode the kernel splits what
+// it was given by the size of a chunk, whatever that makes (__xsk_rcv,
+// net/xdp/xsk.c).
+func (s *Socket) longest() int {
+	const longestPacket = 65535 + etherHeader + vlanTag
+	return max(maxSegments, (longestPacket-1)/s.area.MaxFrame()+1)
+}
+
+// decode reads the descriptors of two spans, each once, up to the end of packet
+// number most, and returns how many make whole packets.
+func (s *Socket) decode(frames []umem.Frame, x, y []desc, most int) (whole int, packets, bytes uint64) {
 	i, length := 0, uint64(0)
 	for _, span := range [2][]desc{x, y} {
 		for k := range span {
@@ -74,6 +96,9 @@ func (s *Socket) decode(frames []umem.Frame, x, y []desc) (whole int, packets, b
 			length += uint64(d.Len)
 			if !more {
 				whole, bytes, packets = i, length, packets+1
+				if packets == uint64(most) {
+					return whole, packets, bytes
+				}
 			}
 		}
 	}

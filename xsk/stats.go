@@ -41,6 +41,12 @@ func (s *Socket) Stats() (Stats, error) {
 	s.rings.gauges(&st)
 	st.RxDropped, st.RxInvalid, st.TxInvalid = k.rxDropped, k.rxInvalid, k.txInvalid
 	st.RxRingFull, st.RxFillEmpty, st.TxRingDrained = k.rxRingFull, k.rxFillEmpty, k.txRingEmpty
+	if s.info.MultiBuffer && s.info.Mode == Copy {
+		// No packet is too big, and one for which there are some chunks but
+		// too few is not in the kernel's own count (xp_can_alloc,
+		// net/xdp/xsk_buff_pool.c).
+		st.RxFillEmpty = max(st.RxFillEmpty, st.RxDropped)
+	}
 	if err != nil {
 		err = s.errorf("statistics", err)
 	}

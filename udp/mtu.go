@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+
+package udp
+
+import (
+	"errors"
+	"fmt"
+	"os"
+)
+
+// The size of a chunk, and whether a packet may take several of them, follow from
+// the interface's MTU when the Conn opens.
+
+// chunkSize is the least that holds a frame of the interface's MTU, or a page.
+func (c *Conn) chunkSize() int {
+	switch {
+	case c.cfg.Area != nil:
+		return c.cfg.Area.ChunkSize()
+	case c.cfg.ChunkSize != 0:
+		return c.cfg.ChunkSize
+	}
+	size := minChunk
+	for size-kernelHeadroom < c.link.Load().MTU+tagged && size < os.Getpagesize() {
+		size *= 2
+	}
+	return size
+}
+
+const (
+	minChunk = 2048 // see umem.Config
+	// kernelHeadroom is what the kernel keeps in a chunk before a received frame
+	// (XDP_PACKET_HEADROOM, include/uapi/linux/bpf.h).
+	kernelHeadroom = 256
+	// tagged is how much longer a frame is than the MTU: Ethernet header, tag.
+	tagged = 14 + 4
+	// minChainRing is the least ring that a packet of maxSegments fits into.
+	minChainRing = 32
+)
+
+// chunkRoom is the longest frame that is received into one chunk.
+func (c *Conn) chunkRoom() int {
+	if c.cfg.Area != nil {
+		return c.cfg.Area.MaxFrame()
+	}
+	return c.chunkSize() - kernelHeadroom
+}
+
+// needsChain tells whether a frame of the interface's MTU takes several chunks.
+func (c *Conn) needsChain() bool { return c.link.Load().MTU+tagged > c.chunkRoom() }
+
+// multiBuffer tells whether packets may be of several chunks: where those that come
+// need it, and on the caller's area, which datagrams are gathered from.
+func (c *Conn) multiBuffer() bool { return c.cfg.Area != nil || c.needsChain() }
+
+// checkMTU refuses an interface whose frames do not fit into as many chunks as a
+// packet may take, or into the ring.
+func (c *Conn) checkMTU(segments int) error {
+	mtu, room := c.link.Load().MTU, c.chunkRoom()
+	most := segments*room - tagged
+	switch {
+	case !c.multiBuffer() || c.chunkSize() < minChunk: // which umem refuses
+	case mtu > most:
+		return fmt.Errorf("udp: listen on %s: an MTU of %d is beyond the %d chunks that a packet may take, %d bytes each: lower it to %d, or raise ChunkSize: %w",
+			c.info.Interface, mtu, segments, room, most, errMTU)
+	case c.cfg.RingSize < minChainRing:
+		return fmt.Errorf("udp: listen on %s: config: RingSize %d: a datagram of several chunks, with an MTU of %d or an Area, may take %d entries: at least %d: %w",
+			c.info.Interface, c.cfg.RingSize, mtu, maxSegments, minChainRing, errInvalid)
+	}
+	return nil
+}
+
+// explainOpen adds what to do where datagrams may not take several chunks.
+func (c *Conn) explainOpen(err error) error {
+	if !c.needsChain() || !errors.Is(err, errInvalid) && !errors.Is(err, errUnsupported) {
+		return err
+	}
+	return fmt.Errorf("an MTU of %d needs datagrams in several chunks (multi-buffer: Linux 6.6, and the driver's support in zero-copy mode): "+
+		"where they cannot be had, lower the MTU to %d, or set FallbackAllow for the kernel lane: %w",
+		c.link.Load().MTU, c.chunkRoom()-tagged, err)
+}
+
+// outgrown tells what becomes of frames that an MTU lets in which was raised since
+// the sockets were opened.
+func (c *Conn) outgrown() error {
+	if len(c.queues) == 0 || c.queues[0].sock.Info().MultiBuffer {
+		return nil
+	}
+	if most := c.queues[0].sock.Area().MaxFrame(); c.maxFrame() > most {
+		return fmt.Errorf("udp: %s: an MTU of %d: frames of more than %d bytes do not fit into a chunk and are dropped from now on, counted in Sockets as RxTooBig: open the Conn anew: %w",
+			c.info.Interface, c.link.Load().MTU, most, errMTU)
+	}
+	return nil
+}
