@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/xdpath/xdpath/bench/internal/referee"
+	"github.com/xdpath/xdpath/bench/internal/spawn"
 	"github.com/xdpath/xdpath/bench/internal/worker"
 )
 
@@ -15,7 +15,7 @@ import (
 const workerArg = "worker"
 
 func runWorker() int {
-	if err := worker.ServeFD(referee.WorkerFD); err != nil {
+	if err := worker.ServeFD(spawn.FD); err != nil {
 		fmt.Fprintln(os.Stderr, "bench: worker:", err)
 		return exitBroken
 	}

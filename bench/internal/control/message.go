@@ -14,7 +14,7 @@ import (
 )
 
 // Version is the protocol's. Both ends must have the same one.
-const Version = 2
+const Version = 3
 
 // A Type says what a message means and which body it has.
 type Type string
@@ -36,19 +36,23 @@ const (
 // A Message is what goes over the stream. It has the body that its type
 // names, or none.
 type Message struct {
-	Type    Type     `json:"type"`
-	Hello   *Hello   `json:"hello,omitempty"`
-	Prepare *Prepare `json:"prepare,omitempty"`
-	Ready   *Ready   `json:"ready,omitempty"`
-	Start   *Start   `json:"start,omitempty"`
-	Totals  *Totals  `json:"totals,omitempty"`
-	Error   *Error   `json:"error,omitempty"`
+	Type      Type       `json:"type"`
+	Hello     *Hello     `json:"hello,omitempty"`
+	Prepare   *Prepare   `json:"prepare,omitempty"`
+	Ready     *Ready     `json:"ready,omitempty"`
+	Start     *Start     `json:"start,omitempty"`
+	Totals    *Totals    `json:"totals,omitempty"`
+	Error     *Error     `json:"error,omitempty"`
+	Challenge *Challenge `json:"challenge,omitempty"`
+	Open      *Open      `json:"open,omitempty"`
+	Welcome   *Welcome   `json:"welcome,omitempty"`
 }
 
 // Hello is the first message each way.
 type Hello struct {
-	Version int   `json:"version"`
-	Facts   Facts `json:"facts"`
+	Version   int    `json:"version"`
+	Interface string `json:"interface,omitempty"` // that the worker is to use, and tell of
+	Facts     Facts  `json:"facts"`
 }
 
 // Facts are what a result needs to be understood later.
@@ -62,6 +66,17 @@ type Facts struct {
 	Pinned     []int  `json:"pinned"`     // processors that the worker may run on
 	GOMAXPROCS int    `json:"gomaxprocs"` // of the worker
 	PID        int    `json:"pid"`
+	Build      string `json:"build,omitempty"` // of the program: a release or a revision
+	NIC        *NIC   `json:"nic,omitempty"`   // the interface that the worker uses
+}
+
+// A NIC is what there is to know of an interface.
+type NIC struct {
+	Name     string `json:"name"`
+	Driver   string `json:"driver"`
+	MTU      int    `json:"mtu"`
+	RXQueues int    `json:"rx_queues"`
+	TXQueues int    `json:"tx_queues"`
 }
 
 // A Role is the side of a path that a worker takes. In round trips the sender is
@@ -97,7 +112,10 @@ type Prepare struct {
 	Local     netip.AddrPort `json:"local"`
 	Peer      netip.AddrPort `json:"peer"`
 	LocalMAC  string         `json:"local_mac"`
-	PeerMAC   string         `json:"peer_mac"`
+	PeerMAC   string         `json:"peer_mac"` // of the next hop, where there is one
+	// Keep tells that the settings of the interface must stay as they are: it is
+	// not one that the bench made for itself.
+	Keep bool `json:"keep,omitempty"`
 }
 
 // Ready answers a Prepare.

@@ -25,7 +25,8 @@ const (
 // be acted on without a look at its numbers.
 func (m *Message) validate() error {
 	bodies := 0
-	for _, has := range []bool{m.Hello != nil, m.Prepare != nil, m.Ready != nil, m.Start != nil, m.Totals != nil, m.Error != nil} {
+	for _, has := range []bool{m.Hello != nil, m.Prepare != nil, m.Ready != nil, m.Start != nil, m.Totals != nil, m.Error != nil,
+		m.Challenge != nil, m.Open != nil, m.Welcome != nil} {
 		if has {
 			bodies++
 		}
@@ -48,7 +49,13 @@ func (m *Message) validate() error {
 		if err == nil && bodies > 1 {
 			err = errBody
 		}
-	case TypeStop, TypeClose, TypeBye, TypeOK:
+	case TypeChallenge:
+		want, err = 1, m.Challenge.validate()
+	case TypeOpen:
+		want, err = 1, m.Open.validate()
+	case TypeWelcome:
+		want, err = 1, m.Welcome.validate()
+	case TypeStop, TypeClose, TypeBye, TypeOK, TypeWorker:
 	default:
 		return fmt.Errorf("unknown type %.40q", m.Type)
 	}
@@ -70,7 +77,12 @@ func need(ok bool) error {
 	return nil
 }
 
-func (h *Hello) validate() error { return need(h != nil) }
+func (h *Hello) validate() error {
+	if h == nil {
+		return errBody
+	}
+	return between("length of interface", len(h.Interface), 0, maxName)
+}
 
 func (e *Error) validate() error {
 	if e == nil {

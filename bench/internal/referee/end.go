@@ -18,9 +18,9 @@ type Link interface {
 	// Ends returns the sender's and the receiver's worker, alive and with no
 	// path open. Workers that died are started again.
 	Ends(ctx context.Context) (tx, rx *End, err error)
-	// SetMTU gives the wire that MTU, or tells why it cannot have it. No path is
-	// open.
-	SetMTU(mtu int) error
+	// Ready gives the wire what a row needs, its MTU above all, or tells why it
+	// cannot have that. No path is open.
+	Ready(row control.Row) error
 }
 
 // How long a worker may take to answer. Waiting for a link that is down is
@@ -35,10 +35,13 @@ type End struct {
 	Interface string
 	IP        netip.Addr
 	MAC       net.HardwareAddr
-	Facts     control.Facts // since Greet
+	NextHop   net.HardwareAddr // towards the other end; nil where that is the other end
+	Keep      bool             // the settings of the interface are not to be touched
+	Facts     control.Facts    // since Greet
 
 	conn   *control.Conn
 	broken bool // the worker is of no more use
+	lost   bool // and nor is the stream to it
 	last   bool // the open path is the last that the worker may open
 }
 
@@ -49,7 +52,7 @@ func NewEnd(conn *control.Conn, iface string, ip netip.Addr, mac net.HardwareAdd
 
 // Greet exchanges hellos with the worker.
 func (e *End) Greet() error {
-	m := control.Message{Type: control.TypeHello, Hello: &control.Hello{Version: control.Version}}
+	m := control.Message{Type: control.TypeHello, Hello: &control.Hello{Version: control.Version, Interface: e.Interface}}
 	a, err := e.ask(m, answerTime, control.TypeHello)
 	if err != nil {
 		return err
@@ -69,6 +72,10 @@ func (e *End) Bye() error {
 
 // Broken tells whether the worker can no longer be talked to.
 func (e *End) Broken() bool { return e.broken }
+
+// Lost tells whether the stream to the worker cannot be used any more: whoever is
+// at its other end cannot start another one.
+func (e *End) Lost() bool { return e.lost }
 
 // Hangup closes the stream, which ends the worker and every wait for it.
 func (e *End) Hangup() error { return e.conn.Close() }
@@ -113,7 +120,7 @@ func (e *End) guard(other *End, f func()) {
 	go func() {
 		defer close(done)
 		if err := e.conn.Watch(ctx); err != nil {
-			e.broken = true
+			e.broken, e.lost = true, true
 			_ = other.Hangup() // it is given up in any case
 		}
 	}()
@@ -140,11 +147,11 @@ func (e *End) ask(m control.Message, wait time.Duration, want control.Type) (con
 	}
 	a, err := e.conn.Call(m, wait)
 	if err != nil {
-		e.broken = !isAnswer(err)
+		e.broken, e.lost = !isAnswer(err), !isAnswer(err)
 		return control.Message{}, err
 	}
 	if a.Type != want {
-		e.broken = true
+		e.broken, e.lost = true, true
 		return control.Message{}, fmt.Errorf("answer %s to %s, want %s", a.Type, m.Type, want)
 	}
 	return a, nil

@@ -16,6 +16,7 @@ import (
 	"github.com/xdpath/xdpath/bench/internal/loss"
 	"github.com/xdpath/xdpath/bench/internal/path"
 	"github.com/xdpath/xdpath/bench/internal/rr"
+	"github.com/xdpath/xdpath/bench/internal/spawn"
 	"github.com/xdpath/xdpath/bench/internal/stream"
 	"github.com/xdpath/xdpath/bench/internal/suite"
 	"github.com/xdpath/xdpath/bench/internal/worker"
@@ -25,7 +26,7 @@ import (
 // TestMain lets the test program be a worker.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "worker" {
-		if err := worker.ServeFD(WorkerFD); err != nil {
+		if err := worker.ServeFD(spawn.FD); err != nil {
 			fmt.Fprintln(os.Stderr, "worker:", err)
 			os.Exit(1)
 		}

@@ -56,7 +56,7 @@ func (r *runner) step(ctx context.Context, step suite.Step) error {
 		return err
 	}
 	r.out.Sender, r.out.Receiver = tx.Facts, rx.Facts
-	if err = r.link.SetMTU(step.MTU); err == nil {
+	if err = r.link.Ready(step.Row); err == nil {
 		err = r.measure(ctx, step, tx, rx)
 	}
 	if ctx.Err() != nil {
@@ -111,10 +111,14 @@ func (r *runner) question(step suite.Step, role control.Role, own, other *End) c
 	if role == control.RoleReceiver {
 		ports = [2]uint16{receiverPort, senderPort}
 	}
+	hop := own.NextHop
+	if hop == nil {
+		hop = other.MAC
+	}
 	return control.Prepare{
 		Test: r.plan.Test.Name, Role: role, Row: step.Row,
 		Interface: own.Interface, Local: own.addr(ports[0]), Peer: other.addr(ports[1]),
-		LocalMAC: own.MAC.String(), PeerMAC: other.MAC.String(),
+		LocalMAC: own.MAC.String(), PeerMAC: hop.String(), Keep: own.Keep,
 	}
 }
 

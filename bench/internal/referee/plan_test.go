@@ -114,9 +114,9 @@ func planOf(test string, batch int, paths ...string) suite.Plan {
 
 func quiet(int, suite.Step) {}
 
-// SetMTU has nothing to set.
-func (b *bridge) SetMTU(mtu int) error {
-	if mtu > b.mostMTU && b.mostMTU > 0 {
+// Ready has nothing to set.
+func (b *bridge) Ready(row control.Row) error {
+	if row.MTU > b.mostMTU && b.mostMTU > 0 {
 		return errMTU
 	}
 	return nil

@@ -3,6 +3,7 @@
 package worker
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/xdpath/xdpath/bench/internal/control"
 	"github.com/xdpath/xdpath/bench/internal/cpu"
+	"github.com/xdpath/xdpath/internal/nic"
 )
 
 // ReadFacts describes this process and the machine it is on.
@@ -38,5 +40,19 @@ func ReadFacts() (control.Facts, error) {
 		Arch:    runtime.GOARCH, Go: runtime.Version(),
 		CPUModel: cpu.Model(), CPUs: machine.CPUs,
 		Pinned: pinned, GOMAXPROCS: runtime.GOMAXPROCS(0), PID: os.Getpid(),
+		Build: control.Own().Build,
 	}, nil
+}
+
+// ReadNIC describes an interface.
+func ReadNIC(name string) (*control.NIC, error) {
+	n, err := nic.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	l, err := n.Link()
+	if err = errors.Join(err, n.Close()); err != nil {
+		return nil, err
+	}
+	return &control.NIC{Name: l.Name, Driver: l.Driver, MTU: l.MTU, RXQueues: l.RxQueues, TXQueues: l.TxQueues}, nil
 }

@@ -30,5 +30,5 @@ func ServeFD(fd uintptr) error {
 	if err = errors.Join(err, file.Close()); err != nil {
 		return errors.Join(err, conn.Close())
 	}
-	return Serve(control.NewConn(conn), Config{Facts: facts, Open: OpenPath, Meter: ReadGauges})
+	return Serve(control.NewConn(conn), Config{Facts: facts, NIC: ReadNIC, Open: OpenPath, Meter: ReadGauges})
 }

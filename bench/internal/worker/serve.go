@@ -21,6 +21,7 @@ type Opener func(ctx context.Context, p control.Prepare) (path.End, error)
 // Config is what a worker serves with.
 type Config struct {
 	Facts control.Facts
+	NIC   func(name string) (*control.NIC, error) // nil: nothing is told of interfaces
 	Open  Opener
 	Meter Meter
 }
@@ -131,8 +132,16 @@ func (s *server) hello(h control.Hello) (control.Message, error) {
 	if h.Version != control.Version {
 		return control.Message{}, fmt.Errorf("protocol version %d, this worker has %d: run the same bench on both ends", h.Version, control.Version)
 	}
+	facts := s.cfg.Facts
+	if h.Interface != "" && s.cfg.NIC != nil {
+		n, err := s.cfg.NIC(h.Interface)
+		if err != nil {
+			return control.Message{}, err
+		}
+		facts.NIC = n
+	}
 	s.greeted = true
-	return control.Message{Type: control.TypeHello, Hello: &control.Hello{Version: control.Version, Facts: s.cfg.Facts}}, nil
+	return control.Message{Type: control.TypeHello, Hello: &control.Hello{Version: control.Version, Facts: facts}}, nil
 }
 
 func (s *server) open(ctx context.Context, p control.Prepare) (control.Message, error) {
