@@ -90,6 +90,9 @@ func FuzzMessages(f *testing.F) {
 		if _, err := parseQueueNAPI(b); err != nil && !errors.Is(err, unix.EBADMSG) {
 			t.Errorf("queue: %v", err)
 		}
+		if q, err := parseQueue(b); err == nil && (q.ID < 0 || q.NAPI < 0) {
+			t.Errorf("queue %+v", q)
+		}
 		if fam, err := parseFamily(b); err == nil && fam.groups == nil {
 			t.Errorf("family %+v", fam)
 		}

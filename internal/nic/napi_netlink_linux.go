@@ -24,11 +24,13 @@ const (
 	netdevQueueIfindex = 2
 	netdevQueueType    = 3 // u32, queueRx
 	netdevQueueNAPI    = 4 // u32, absent where the driver does not tell
+	netdevQueueXSK     = 7 // an empty nest where an AF_XDP socket is bound; Linux 6.15
 
 	queueRx = 0
 
 	netdevNAPIIfindex    = 1
 	netdevNAPIID         = 2 // u32
+	netdevNAPIIRQ        = 3 // u32, absent where the driver does not tell
 	netdevNAPIInterrupts = 5 // s32, never negative
 	netdevNAPITimeout    = 6 // uint: of 4 or 8 bytes, as the value needs
 )

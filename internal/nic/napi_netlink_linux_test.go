@@ -24,7 +24,7 @@ func TestParseNAPI(t *testing.T) {
 		want  napiState
 		bad   bool
 	}{
-		{"Linux 6.8", []*nl.RtAttr{index, id, u32(3, 40)}, napiState{id: 8193, index: 4}, false},
+		{"Linux 6.8", []*nl.RtAttr{index, id, u32(netdevNAPIIRQ, 40)}, napiState{id: 8193, index: 4, irq: 40}, false},
 		{"short time", []*nl.RtAttr{index, id, u32(netdevNAPIInterrupts, 2), u32(netdevNAPITimeout, 200_000), attr(99, []byte{1})},
 			napiState{id: 8193, index: 4, known: true, knobs: knobs{2, 200_000}}, false},
 		{"long time", []*nl.RtAttr{index, id, u32(netdevNAPIInterrupts, 1<<31-1), attr(netdevNAPITimeout, nl.Uint64Attr(1<<40))},

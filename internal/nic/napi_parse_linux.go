@@ -12,6 +12,7 @@ import (
 type napiState struct {
 	id    uint32
 	index int  // of the interface
+	irq   int  // 0 if not told
 	known bool // the kernel tells the values, Linux 6.13
 	knobs knobs
 }
@@ -27,6 +28,8 @@ func parseNAPI(b []byte) (napiState, error) {
 			s.id, err = u32(v)
 		case netdevNAPIIfindex:
 			err = setInt(&s.index, v)
+		case netdevNAPIIRQ:
+			err = setInt(&s.irq, v)
 		case netdevNAPIInterrupts:
 			interrupts = true
 			s.knobs.Interrupts, err = u32(v)
