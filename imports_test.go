@@ -55,7 +55,7 @@ var foreign = map[string][]string{
 	"examples":        {},
 	".ci":             {},
 	"bench": {
-		"golang.org/x/sys", "golang.org/x/net", "golang.org/x/perf", "github.com/vishvananda/netlink", "github.com/safchain/ethtool",
+		"golang.org/x/sys", "golang.org/x/net", "golang.org/x/perf", "github.com/cilium/ebpf", "github.com/vishvananda/netlink", "github.com/safchain/ethtool",
 		"github.com/HdrHistogram/hdrhistogram-go", "github.com/asavie/xdp",
 	},
 	// Modules of their own: one is wireguard-go, the other compares checksums with
