@@ -49,8 +49,13 @@ func (c *Conn) chunkRoom() int {
 func (c *Conn) needsChain() bool { return c.link.Load().MTU+tagged > c.chunkRoom() }
 
 // multiBuffer tells whether packets may be of several chunks: where those that come
-// need it, and on the caller's area, which datagrams are gathered from.
-func (c *Conn) multiBuffer() bool { return c.cfg.Area != nil || c.needsChain() }
+// need it, or where datagrams are to be gathered. It is not asked for without need:
+// a driver that has none in zero-copy mode would be left for copy mode.
+func (c *Conn) multiBuffer() bool {
+	gathers := c.cfg.Gather == GatherAlways ||
+		c.cfg.Gather == GatherAuto && c.cfg.Area != nil && c.link.Load().XDP.ZCMaxSegs > 1
+	return gathers || c.needsChain()
+}
 
 // checkMTU refuses an interface whose frames do not fit into as many chunks as a
 // packet may take, or into the ring.
@@ -71,7 +76,13 @@ func (c *Conn) checkMTU(segments int) error {
 
 // explainOpen adds what to do where datagrams may not take several chunks.
 func (c *Conn) explainOpen(err error) error {
-	if !c.needsChain() || !errors.Is(err, errInvalid) && !errors.Is(err, errUnsupported) {
+	switch {
+	case !errors.Is(err, errInvalid) && !errors.Is(err, errUnsupported):
+		return err
+	case !c.needsChain() && c.cfg.Gather == GatherAlways:
+		return fmt.Errorf("GatherAlways needs datagrams of several descriptors (multi-buffer: Linux 6.6, and the driver's support in zero-copy mode): "+
+			"without, GatherAuto copies: %w", err)
+	case !c.needsChain():
 		return err
 	}
 	return fmt.Errorf("an MTU of %d needs datagrams in several chunks (multi-buffer: Linux 6.6, and the driver's support in zero-copy mode): "+
