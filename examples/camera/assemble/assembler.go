@@ -233,3 +233,6 @@ func (a *Assembler) payload(m *Image) int { return gv.PacketPayload(a.cfg.Packet
 func (a *Assembler) largest(m *Image) uint32 {
 	return uint32(gv.Packets(a.cfg.MaxImage, a.payload(m)) + 2)
 }
+
+// Buffers is how many buffers there are.
+func (a *Assembler) Buffers() int { return a.cfg.Buffers }

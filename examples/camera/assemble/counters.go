@@ -10,44 +10,44 @@ import (
 // Counters are of a stream since it began. Up to IgnoredBytes they are what Aravis
 // prints, under the same names.
 type Counters struct {
-	CompletedBuffers   uint64 `json:"n_completed_buffers"`
-	Failures           uint64 `json:"n_failures"`             // images that lack something
-	Underruns          uint64 `json:"n_underruns"`            // images for which no buffer was free
-	Timeouts           uint64 `json:"n_timeouts"`             // failures that were given up after silence
-	Aborted            uint64 `json:"n_aborted"`              // images that Abort ended
-	MissingFrames      uint64 `json:"n_missing_frames"`       // images of which no packet came, by the ids
-	SizeMismatchErrors uint64 `json:"n_size_mismatch_errors"` // packets or images that are longer or shorter than they should be
-	ReceivedPackets    uint64 `json:"n_received_packets"`
-	MissingPackets     uint64 `json:"n_missing_packets"` // of the failures
-	ErrorPackets       uint64 `json:"n_error_packets"`   // by which the camera says what it cannot do
-	IgnoredPackets     uint64 `json:"n_ignored_packets"` // that belong to no image in flight
-	ResendRequests     uint64 `json:"n_resend_requests"` // packets that were asked for
-	ResentPackets      uint64 `json:"n_resent_packets"`  // of these, the ones that came
-	ResendRatioReached uint64 `json:"n_resend_ratio_reached"`
-	ResendDisabled     uint64 `json:"n_resend_disabled"` // images whose packets the camera no longer has
-	DuplicatedPackets  uint64 `json:"n_duplicated_packets"`
-	TransferredBytes   uint64 `json:"n_transferred_bytes"` // UDP payload
-	IgnoredBytes       uint64 `json:"n_ignored_bytes"`
+	CompletedBuffers   uint64
+	Failures           uint64 // images that lack something
+	Underruns          uint64 // images for which no buffer was free
+	Timeouts           uint64 // failures that were given up after silence
+	Aborted            uint64 // images that Abort ended
+	MissingFrames      uint64 // images of which no packet came, by the ids
+	SizeMismatchErrors uint64 // packets or images that are longer or shorter than they should be
+	ReceivedPackets    uint64
+	MissingPackets     uint64 // of the failures
+	ErrorPackets       uint64 // by which the camera says what it cannot do
+	IgnoredPackets     uint64 // that belong to no image in flight
+	ResendRequests     uint64 // packets that were asked for
+	ResentPackets      uint64 // of these, the ones that came
+	ResendRatioReached uint64
+	ResendDisabled     uint64 // images whose packets the camera no longer has
+	DuplicatedPackets  uint64
+	TransferredBytes   uint64 // UDP payload
+	IgnoredBytes       uint64
 
 	// ConflictingPackets are duplicates with other contents than the first had.
-	ConflictingPackets uint64 `json:"n_conflicting_packets"`
+	ConflictingPackets uint64
 	// LatePackets are ignored ones of an image that is closed.
-	LatePackets uint64 `json:"n_late_packets"`
+	LatePackets uint64
 	// RefusedPackets are ignored ones of an image that had no buffer.
-	RefusedPackets uint64 `json:"n_refused_packets"`
+	RefusedPackets uint64
 	// MalformedPackets are ignored ones that are no GVSP packets.
-	MalformedPackets uint64 `json:"n_malformed_packets"`
+	MalformedPackets uint64
 }
 
-// names pairs each counter with its name, in the order in which Aravis prints them.
-func (c *Counters) names() []struct {
-	name  string
-	value uint64
-} {
-	return []struct {
-		name  string
-		value uint64
-	}{
+// Count is a counter with its name.
+type Count struct {
+	Name  string `json:"name"`
+	Value uint64 `json:"value"`
+}
+
+// List is all counters, in the order in which Aravis prints them.
+func (c Counters) List() []Count {
+	return []Count{
 		{"n_completed_buffers", c.CompletedBuffers},
 		{"n_failures", c.Failures},
 		{"n_underruns", c.Underruns},
@@ -76,8 +76,8 @@ func (c *Counters) names() []struct {
 // String is a line for each counter, as arv-camera-test has them.
 func (c Counters) String() string {
 	var b strings.Builder
-	for _, n := range c.names() {
-		fmt.Fprintf(&b, "%-22s = %d\n", n.name, n.value)
+	for _, n := range c.List() {
+		fmt.Fprintf(&b, "%-22s = %d\n", n.Name, n.Value)
 	}
 	return b.String()
 }

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+
+package intake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+// Socket is a stream by an ordinary socket, read packet by packet.
+type Socket struct {
+	conn   *net.UDPConn
+	camera netip.Addr
+	buffer int // what was asked for
+	other  atomic.Uint64
+}
+
+// OpenSocket opens a port for the stream of one camera. Buffer is the bytes that the
+// kernel may hold, its bookkeeping included; 0 leaves them alone.
+func OpenSocket(local netip.AddrPort, buffer int, camera netip.Addr) (*Socket, error) {
+	conn, err := net.ListenUDP("udp4", net.UDPAddrFromAddrPort(local))
+	if err != nil {
+		return nil, fmt.Errorf("intake: %w", err)
+	}
+	if buffer > 0 {
+		if err := setReceiveBuffer(conn, buffer); err != nil {
+			conn.Close()
+			return nil, fmt.Errorf("intake: receive buffer of %d bytes: %w", buffer, err)
+		}
+	}
+	return &Socket{conn: conn, camera: camera.Unmap(), buffer: buffer}, nil
+}
+
+func (s *Socket) Port() uint16 { return uint16(s.conn.LocalAddr().(*net.UDPAddr).Port) }
+func (s *Socket) Close() error { return s.conn.Close() }
+
+func (s *Socket) String() string {
+	text := fmt.Sprintf("socket: %v", s.conn.LocalAddr())
+	if n, err := receiveBuffer(s.conn); err == nil {
+		text += fmt.Sprintf(", receive buffer %d bytes", n)
+		if n < s.buffer {
+			text += fmt.Sprintf(" of the %d asked for (net.core.rmem_max)", s.buffer)
+		}
+	}
+	return text
+}
+
+func (s *Socket) Drops() (Drops, error) {
+	n, err := socketDrops(s.Port())
+	return Drops{Ring: n, Other: s.other.Load()}, err
+}
+
+func (s *Socket) Receive(ctx context.Context, in *Intake) error {
+	stop := context.AfterFunc(ctx, func() { s.conn.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	b := make([]byte, 1<<16)
+	var n int
+	packet := func(int) ([]byte, [][]byte) { return b[:n], nil }
+	for {
+		var from netip.AddrPort
+		var err error
+		n, from, err = s.conn.ReadFromUDPAddrPort(b)
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return fmt.Errorf("intake: %w", err)
+		case from.Addr().Unmap() != s.camera:
+			s.other.Add(1)
+		default:
+			in.Take(1, packet)
+		}
+	}
+}

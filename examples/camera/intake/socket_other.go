@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+
+//go:build !linux
+
+package intake
+
+import (
+	"errors"
+	"net"
+)
+
+func setReceiveBuffer(conn *net.UDPConn, bytes int) error { return conn.SetReadBuffer(bytes) }
+
+func receiveBuffer(*net.UDPConn) (int, error) { return 0, errors.ErrUnsupported }
+
+// What a socket has dropped is not told here: it counts as lost on the wire.
+func socketDrops(uint16) (uint64, error) { return 0, nil }
