@@ -236,3 +236,6 @@ func (a *Assembler) largest(m *Image) uint32 {
 
 // Buffers is how many buffers there are.
 func (a *Assembler) Buffers() int { return a.cfg.Buffers }
+
+// InFlight is how many images have begun and are not closed yet.
+func (a *Assembler) InFlight() int { return len(a.flight) }

@@ -102,6 +102,13 @@ func (in *Intake) Counters() assemble.Counters {
 	return in.asm.Counters()
 }
 
+// InFlight is how many images have begun and are not closed yet.
+func (in *Intake) InFlight() int {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.asm.InFlight()
+}
+
 // Unasked is how many requests to resend could not be sent, and why the last.
 func (in *Intake) Unasked() (uint64, error) {
 	in.mu.Lock()
