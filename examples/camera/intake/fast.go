@@ -70,7 +70,7 @@ func (f *Fast) Receive(ctx context.Context, in *Intake) error {
 func (f *Fast) receive(ctx context.Context, q *udp.Queue, in *Intake) error {
 	ds := make([]udp.Received, batch)
 	ours := make([]*udp.Received, 0, batch)
-	packet := func(i int) ([]byte, [][]byte) { return ours[i].Payload, nil }
+	packet := func(i int) ([]byte, [][]byte) { return ours[i].Payload, ours[i].Rest }
 	for {
 		n, err := q.ReceiveContext(ctx, ds)
 		if err != nil {
