@@ -4,6 +4,7 @@ package udp
 
 import (
 	"errors"
+	"time"
 
 	"github.com/xdpath/xdpath/internal/packet"
 	"github.com/xdpath/xdpath/umem"
@@ -19,6 +20,7 @@ type outgoing struct {
 	slices []umem.Slice // the rest; nil: it must be copied
 	tos    uint8
 	ticket xsk.Ticket
+	launch time.Duration // as in Outgoing
 }
 
 // errNoRoom is a datagram for which there are no frames, or no room in the ring,
@@ -138,7 +140,7 @@ func (q *Queue) take(n int) (bool, error) {
 // it.
 func (q *Queue) build(o *outgoing, own int, gathered bool) error {
 	area := q.sock.Area()
-	at := q.conn.headerRoom
+	at := q.conn.payloadAt(o.tmpl, o.launch)
 	begin := len(q.tx)
 	first := q.spare[len(q.spare)-1].At(at, 0)
 	length := o.header
@@ -199,12 +201,7 @@ func (q *Queue) head(o *outgoing, f umem.Frame, length int) (umem.Frame, error) 
 	if o.tos != 0 {
 		t.SetTOS(b, o.tos)
 	}
-	if t.Checksum() == packet.Offload {
-		return xsk.PutTxMetadata(area, f, xsk.TxMetadata{
-			Checksum: true, ChecksumStart: uint16(t.ChecksumStart()), ChecksumOffset: packet.ChecksumOffset,
-		})
-	}
-	return f, nil
+	return ask(area, f, t, o.launch)
 }
 
 // fill copies q.parts into the frames that q.tx has from begin on, the first of

@@ -128,6 +128,20 @@ type Config struct {
 	TxChecksum TxChecksum
 	RxChecksum RxChecksum
 
+	// LaunchClock, if not nil, asks for launch times: where the driver has them
+	// (Linux 6.15; Info.LaunchTime tells), SendPaced hands datagrams over some
+	// milliseconds before they are due, and the device sends each when it is.
+	// Elsewhere a loop sends them when they are due by our own clock.
+	//
+	// It reads the clock that the device goes by, its PTP clock: ClockTAI where that
+	// follows CLOCK_TAI (ptp4l and phc2sys of linuxptp see to it), or the clock of
+	// its /dev/ptp. A wrong clock makes datagrams leave at once or never, and one
+	// that waits holds up all behind it on its queue. Nor does the driver tell
+	// whether launch times are switched on for the queue (tc qdisc etf with offload).
+	// So nobody is taken to want them who does not ask. See
+	// Documentation/networking/xsk-tx-metadata.rst.
+	LaunchClock func() time.Duration
+
 	// Metadata lets received datagrams carry what the driver knows of them:
 	// see Queue.Metadata.
 	Metadata bpf.MetadataPolicy

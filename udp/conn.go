@@ -32,12 +32,13 @@ type Conn struct {
 	info       Info
 	virtual    bool // the interface has no device that finishes checksums
 	offload    bool // checksums are left to the device
+	launch     bool // paced datagrams carry launch times
 	headerRoom int  // where the payload begins in a frame for sending
 
 	queues   []*Queue // with a fast lane
 	kernel   *Queue   // instead of them, without one
 	in       inlet    // all queues together, for the PacketConn
-	writes   wait.Set // what a PacketConn's writes wait in
+	writes   wait.Set // what a PacketConn's writes and paced sends wait in
 	lane     *lane.Lane
 	prog     *bpf.Program // nil: the kernel lane alone
 	table    *route.Table // likewise

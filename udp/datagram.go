@@ -96,6 +96,8 @@ type Outgoing struct {
 	room  []byte // where it begins, to tell whether Payload is still there
 	held  bool   // reserved, and neither sent nor given up
 	reply bool   // the frame still has the headers that it was received with
+
+	launch time.Duration // when the device is to send it, by its clock; 0: at once
 }
 
 // inPlace tells whether the payload is where the frame has its room.

@@ -5,6 +5,7 @@ package udp
 import (
 	"errors"
 	"net/netip"
+	"time"
 
 	"github.com/xdpath/xdpath/umem"
 	"github.com/xdpath/xdpath/xsk"
@@ -42,6 +43,8 @@ type Gather struct {
 	// Cookie, if not 0, is returned by Queue.Completed when nobody reads the
 	// slices any more.
 	Cookie uint64
+
+	launch time.Duration // as in Outgoing
 }
 
 // ErrCookies is a send whose cookie has no room, because too many have not been
@@ -138,7 +141,7 @@ func (q *Queue) placeGather(g *Gather, ticket xsk.Ticket) error {
 	case !st.kind.Direct() || total > st.most || !fl.settled():
 		return q.partsByKernel(fl, g.TOS)
 	}
-	return q.chain(&outgoing{tmpl: &st.tmpl, total: total, header: len(g.Header), slices: g.Slices, tos: g.TOS, ticket: ticket})
+	return q.chain(&outgoing{tmpl: &st.tmpl, total: total, header: len(g.Header), slices: g.Slices, tos: g.TOS, ticket: ticket, launch: g.launch})
 }
 
 // collect puts the bytes of a datagram into q.parts and returns how many they are.

@@ -19,6 +19,9 @@ type Info struct {
 	Program   bpf.Info
 	Sockets   []xsk.Info // one a queue
 	Uncovered int        // receive queues of the interface without a socket: theirs goes the kernel lane
+	// LaunchTime: the device sends paced datagrams at their times, see
+	// Config.LaunchClock.
+	LaunchTime bool
 
 	vlan uint16
 }

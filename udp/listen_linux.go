@@ -160,8 +160,8 @@ func (c *Conn) openQueue(index, number int) error {
 	if c.cfg.Area == nil {
 		cfg.ChunkSize = c.chunkSize()
 	}
-	if c.offload && c.cfg.Area == nil {
-		cfg.TxMetadata, cfg.SoftwareChecksum = xsk.TxMetadataSize, !c.link.Load().XDP.TxChecksum
+	if (c.offload || c.launch) && c.cfg.Area == nil {
+		cfg.TxMetadata, cfg.SoftwareChecksum = xsk.TxMetadataSize, c.offload && !c.link.Load().XDP.TxChecksum
 	}
 	s, err := xsk.Open(cfg)
 	if err != nil {
@@ -182,7 +182,8 @@ func (c *Conn) openQueue(index, number int) error {
 	return nil
 }
 
-// planChecksum decides who computes checksums, and where payloads begin.
+// planChecksum decides who computes checksums and who keeps launch times, and where
+// payloads begin.
 func (c *Conn) planChecksum(link *nic.Link) {
 	c.headerRoom = headerRoom
 	c.offload = c.cfg.TxChecksum == TxOffload || c.cfg.TxChecksum == TxAuto && link.XDP.TxChecksum && c.cfg.Gather != GatherAlways
@@ -190,7 +191,8 @@ func (c *Conn) planChecksum(link *nic.Link) {
 		// Its metadata are as they are.
 		c.offload = a.Info().TxMetadata >= xsk.TxMetadataSize && (link.XDP.TxChecksum || a.Info().SoftwareChecksum)
 	}
-	if !c.offload {
+	c.planLaunch(link.XDP.TxLaunchTime)
+	if !c.offload && !c.launch {
 		return
 	}
 	if c.headerRoom = headerRoom4; c.local.Addr().Is6() && !c.local.Addr().IsUnspecified() {
@@ -252,6 +254,7 @@ func (c *Conn) closeFast() error {
 		errs = append(errs, c.table.Close())
 	}
 	c.prog, c.queues, c.table = nil, nil, nil
+	c.planLaunch(false)
 	return errors.Join(errs...)
 }
 

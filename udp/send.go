@@ -10,7 +10,6 @@ import (
 
 	"github.com/xdpath/xdpath/internal/packet"
 	"github.com/xdpath/xdpath/umem"
-	"github.com/xdpath/xdpath/xsk"
 )
 
 // errBroadcast is what the kernel says to a socket without SO_BROADCAST.
@@ -211,20 +210,13 @@ func (q *Queue) place(o *Outgoing) error {
 	if !o.held {
 		return umem.ErrFrame
 	}
-	if o.reply && o.inPlace() && !o.Src.IsValid() && o.Flow == nil {
+	if o.reply && o.launch == 0 && o.inPlace() && !o.Src.IsValid() && o.Flow == nil {
 		if f, ok := q.turn(o); ok {
 			q.stage(o, f)
 			return nil
 		}
 	}
-	fl := o.Flow
-	if fl == nil {
-		src := o.Src
-		if src == q.conn.local.Addr() {
-			src = netip.Addr{}
-		}
-		fl = q.conn.to(o.Dst, src)
-	}
+	fl := q.flow(o)
 	o.Dst = fl.dst
 	st := fl.current()
 	if st.err != nil {
@@ -247,11 +239,23 @@ func (q *Queue) place(o *Outgoing) error {
 // placeLong copies a payload that no frame has room for into several.
 func (q *Queue) placeLong(o *Outgoing, st *flowState) error {
 	q.parts = append(q.parts[:0], o.Payload)
-	if err := q.chain(&outgoing{tmpl: &st.tmpl, total: len(o.Payload), tos: o.TOS}); err != nil {
+	if err := q.chain(&outgoing{tmpl: &st.tmpl, total: len(o.Payload), tos: o.TOS, launch: o.launch}); err != nil {
 		return err
 	}
 	o.held, o.Payload = false, nil
 	return q.sock.Release([]umem.Frame{o.frame})
+}
+
+// flow is where a datagram goes to.
+func (q *Queue) flow(o *Outgoing) *Flow {
+	if o.Flow != nil {
+		return o.Flow
+	}
+	src := o.Src
+	if src == q.conn.local.Addr() {
+		src = netip.Addr{}
+	}
+	return q.conn.to(o.Dst, src)
 }
 
 // stage keeps the frame of a datagram for commit. The lock is held.
@@ -265,8 +269,9 @@ func (q *Queue) stage(o *Outgoing, f umem.Frame) {
 func (q *Queue) stamp(o *Outgoing, t *packet.Template) (umem.Frame, error) {
 	area := q.sock.Area()
 	payload, at := o.Payload, o.at
-	if !o.inPlace() || at < t.Len() || o.reply && t.Checksum() == packet.Offload {
-		at = q.conn.headerRoom
+	meta := t.Checksum() == packet.Offload || o.launch != 0
+	if !o.inPlace() || at < t.Len() || meta && (o.reply || !aligned(at-t.Len())) {
+		at = q.conn.payloadAt(t, o.launch)
 		whole, err := area.Bytes(o.frame.At(at, len(payload)))
 		if err != nil {
 			return umem.Frame{}, syscall.EMSGSIZE
@@ -285,10 +290,5 @@ func (q *Queue) stamp(o *Outgoing, t *packet.Template) (umem.Frame, error) {
 	if o.TOS != 0 {
 		t.SetTOS(b, o.TOS)
 	}
-	if t.Checksum() == packet.Offload {
-		return xsk.PutTxMetadata(area, f, xsk.TxMetadata{
-			Checksum: true, ChecksumStart: uint16(t.ChecksumStart()), ChecksumOffset: packet.ChecksumOffset,
-		})
-	}
-	return f, nil
+	return ask(area, f, t, o.launch)
 }
