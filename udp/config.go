@@ -138,7 +138,9 @@ type Config struct {
 	// its /dev/ptp. A wrong clock makes datagrams leave at once or never, and one
 	// that waits holds up all behind it on its queue. Nor does the driver tell
 	// whether launch times are switched on for the queue (tc qdisc etf with offload).
-	// So nobody is taken to want them who does not ask. See
+	// So nobody is taken to want them who does not ask. An Area needs room for them:
+	// umem.Config.TxMetadata of xsk.TxMetadataSize; slices that begin with less room
+	// before them in their chunk are copied then. See
 	// Documentation/networking/xsk-tx-metadata.rst.
 	LaunchClock func() time.Duration
 

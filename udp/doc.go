@@ -28,6 +28,7 @@
 //   - [Queue] receives and sends batches of borrowed frames, without a copy; and
 //     sends a header with slices of the program's own memory, or a whole train of
 //     datagrams out of it, where the payload is only read.
+//   - A [Pacer] lets what a Queue sends leave evenly.
 //   - xsk and umem are the rings themselves.
 //
 // A [Flow] is a resolved destination, followed live: route, gateway, neighbour,
