@@ -28,8 +28,9 @@
 //   - [Queue] receives and sends batches of borrowed frames, without a copy; and
 //     sends a header with slices of the program's own memory, or a whole train of
 //     datagrams out of it, where the payload is only read.
-//   - A [Pacer] lets what a Queue sends leave evenly.
 //   - xsk and umem are the rings themselves.
+//
+// A [Pacer] lets what a Queue sends leave evenly: qdiscs do not see it.
 //
 // A [Flow] is a resolved destination, followed live: route, gateway, neighbour,
 // source address and MTU come from the kernel's tables, never from frames.
