@@ -106,10 +106,10 @@ func (s *session) wait(ctx context.Context, ended chan error) error {
 		case err := <-ended:
 			ended <- err
 			return nil
-		case now := <-sample.C:
-			s.meter.sample(now)
-		case now := <-due:
-			fmt.Fprintln(s.w, s.meter.line(now))
+		case <-sample.C:
+			s.meter.sample(time.Now())
+		case <-due:
+			fmt.Fprintln(s.w, s.meter.line(time.Now()))
 		}
 	}
 }
