@@ -319,6 +319,35 @@ func TestTrain(t *testing.T) {
 	}
 }
 
+// TestPacedTrain sends each datagram when it is due: the pacer has seen them all,
+// and none before its time.
+func TestPacedTrain(t *testing.T) {
+	s := newStudio(t, testnet.Config{}, Config{})
+	p, err := NewPacer(PacerConfig{Gap: 100 * time.Microsecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const size, count = 1000, 200
+	data := s.slice(t, 3, size*count)
+	begun := time.Now()
+	n, err := s.c.Queues()[0].SendTrain(soon(t), Train{Flow: s.flow, Data: data, Size: size, Cookie: 1, Pacer: p})
+	took := time.Since(begun)
+	if n != count || err != nil {
+		t.Fatalf("sent %d: %v", n, err)
+	}
+	st := p.Stats()
+	if st.Count != count-1 {
+		t.Errorf("%d gaps measured", st.Count)
+	}
+	if least := (count - 1) * 50 * time.Microsecond; took < least {
+		t.Errorf("took %v, at least %v", took, least) // catching up is by half gaps at most
+	}
+	for i := range count {
+		s.expect(t, fmt.Sprint("datagram ", i), data.Bytes()[i*size:(i+1)*size])
+	}
+	s.cookies(t, 1)
+}
+
 // TestTrainEnds with what ends it, and its cookie comes all the same.
 func TestTrainEnds(t *testing.T) {
 	s := newStudio(t, testnet.Config{}, Config{})

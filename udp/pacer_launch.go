@@ -36,12 +36,16 @@ func (c *Conn) planLaunch(has bool) {
 // launches tells whether a datagram can have a launch time: not if the kernel lane
 // takes it.
 func (q *Queue) launches(o *Outgoing) bool {
-	if !q.conn.launch || !o.held {
+	return q.conn.launch && o.held && q.launchable(q.flow(o), len(o.Payload))
+}
+
+// launchable tells it of n bytes to a destination.
+func (q *Queue) launchable(fl *Flow, n int) bool {
+	if !q.conn.launch {
 		return false
 	}
-	fl := q.flow(o)
 	st := fl.current()
-	return st.err == nil && st.kind.Direct() && len(o.Payload) <= st.most && fl.settled()
+	return st.err == nil && st.kind.Direct() && n <= st.most && fl.settled()
 }
 
 // aligned tells whether metadata can lie before headers that begin at an offset into

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/xdpath/xdpath/umem"
 	"github.com/xdpath/xdpath/xsk"
@@ -30,6 +31,9 @@ type Train struct {
 	// Cookie, if not 0, is returned once by Queue.Completed when nobody reads Data
 	// any more, whether all of it was sent or not.
 	Cookie uint64
+	// Pacer, if not nil, says when each datagram leaves, as in Queue.SendPaced;
+	// Config.Coalesce has no say then.
+	Pacer *Pacer
 }
 
 // HeaderRoom is the most bytes that Train.Header may write.
@@ -56,12 +60,28 @@ func (q *Queue) SendTrain(ctx context.Context, t Train) (n int, err error) {
 	}
 	for run.left > 0 && err == nil {
 		var k int
-		if k, err = q.sendCars(&run); k == 0 && err == nil {
+		if t.Pacer != nil {
+			k, err = q.sendPacedCar(ctx, &run)
+		} else if k, err = q.sendCars(&run, batch, 0); k == 0 && err == nil {
 			err = q.awaitRoom(ctx)
 		}
 		n += k
 	}
-	return n, errors.Join(err, q.finish(&run))
+	return n, errors.Join(err, q.settle(), q.finish(&run))
+}
+
+// sendPacedCar sends the next datagram when it is due, once there is room for it.
+func (q *Queue) sendPacedCar(ctx context.Context, t *train) (n int, err error) {
+	launch, err := q.pace(ctx, t.Pacer, q.launchable(t.Flow, t.Size))
+	for n == 0 && err == nil {
+		if n, err = q.sendCars(t, 1, launch); n == 0 && err == nil {
+			err = q.awaitRoom(ctx)
+		}
+	}
+	if n > 0 {
+		q.departed(t.Pacer, launch)
+	}
+	return n, err
 }
 
 // train is a Train on its way.
@@ -104,15 +124,15 @@ func (q *Queue) finish(t *train) error {
 
 // sendCars sends the next datagrams, as many as there is room for, and returns how
 // many.
-func (q *Queue) sendCars(t *train) (n int, err error) {
+func (q *Queue) sendCars(t *train, most int, launch time.Duration) (n int, err error) {
 	q.txMu.Lock()
 	defer q.txMu.Unlock()
 	if err := q.conn.ended(nil); err != nil {
 		return 0, err
 	}
 	q.free = 0
-	for ; n < batch && t.left > 0 && err == nil; n++ {
-		if err = q.sendCar(t); err != nil {
+	for ; n < most && t.left > 0 && err == nil; n++ {
+		if err = q.sendCar(t, launch); err != nil {
 			break
 		}
 		t.next++
@@ -124,17 +144,24 @@ func (q *Queue) sendCars(t *train) (n int, err error) {
 	if q.sock == nil {
 		return n, err
 	}
-	return n, errors.Join(err, q.commit(), q.coalesce())
+	err = errors.Join(err, q.commit())
+	switch {
+	case t.Pacer == nil:
+		err = errors.Join(err, q.coalesce())
+	case launch == 0:
+		err = errors.Join(err, q.kick())
+	}
+	return n, err
 }
 
 // sendCar puts the next datagram on its lane. The lock is held.
-func (q *Queue) sendCar(t *train) (err error) {
+func (q *Queue) sendCar(t *train, launch time.Duration) (err error) {
 	off := t.next * t.Size
 	t.slice[0], err = t.Data.Sub(off, min(t.Size, t.Data.Len()-off))
 	if err != nil {
 		return err
 	}
-	g := Gather{Flow: t.Flow, Slices: t.slice[:]}
+	g := Gather{Flow: t.Flow, Slices: t.slice[:], launch: launch}
 	if t.Header != nil {
 		n := t.Header(t.First+t.next, q.label[:])
 		if n < 0 || n > len(q.label) {
