@@ -100,8 +100,10 @@ type Config struct {
 	// RingSize is the number of entries of each ring, a power of two. Default
 	// 2048.
 	RingSize int
-	// ChunkSize is the bytes of a chunk, see umem. Default 2048, or what the
-	// MTU needs.
+	// ChunkSize is the bytes of a chunk, see umem. Default what the MTU needs:
+	// 2048, or up to a page. Where a page is too small datagrams may take
+	// several chunks (Received.Rest), of 2048 again if 18 are enough. Larger
+	// ones make large datagrams cheaper and small ones dearer.
 	ChunkSize int
 	// TxFrames is the number of frames for sending on each queue. Default
 	// RingSize.

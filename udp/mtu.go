@@ -6,12 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"github.com/xdpath/xdpath/xsk"
 )
 
 // The size of a chunk, and whether a packet may take several of them, follow from
 // the interface's MTU when the Conn opens.
 
-// chunkSize is the least that holds a frame of the interface's MTU, or a page.
+// chunkSize is the least that a frame of the interface's MTU fits into. Where even a
+// page is too small it is the least of which a packet takes few enough: not a page,
+// since chunks go round in the ring, and the more pages they lie on, the more do
+// small datagrams cost too.
 func (c *Conn) chunkSize() int {
 	switch {
 	case c.cfg.Area != nil:
@@ -19,11 +24,28 @@ func (c *Conn) chunkSize() int {
 	case c.cfg.ChunkSize != 0:
 		return c.cfg.ChunkSize
 	}
+	return chunkFor(c.link.Load().MTU+tagged, os.Getpagesize(), c.segments())
+}
+
+// chunkFor is chunkSize for frames of up to n bytes and packets of up to segments.
+func chunkFor(n, page, segments int) int {
+	if n > page-kernelHeadroom {
+		n = (n-1)/segments + 1
+	}
 	size := minChunk
-	for size-kernelHeadroom < c.link.Load().MTU+tagged && size < os.Getpagesize() {
+	for size-kernelHeadroom < n && size < page {
 		size *= 2
 	}
 	return size
+}
+
+// segments is how many chunks a packet may take: fewer in zero-copy mode, if that
+// may be had.
+func (c *Conn) segments() int {
+	if x := c.link.Load().XDP; c.cfg.Mode != xsk.Copy && x.ZeroCopy && x.ZCMaxSegs > 1 {
+		return min(x.ZCMaxSegs, maxSegments)
+	}
+	return maxSegments
 }
 
 const (
@@ -87,7 +109,15 @@ func (c *Conn) explainOpen(err error) error {
 	}
 	return fmt.Errorf("an MTU of %d needs datagrams in several chunks (multi-buffer: Linux 6.6, and the driver's support in zero-copy mode): "+
 		"where they cannot be had, lower the MTU to %d, or set FallbackAllow for the kernel lane: %w",
-		c.link.Load().MTU, c.chunkRoom()-tagged, err)
+		c.link.Load().MTU, c.wholeMTU(), err)
+}
+
+// wholeMTU is the largest MTU for which no packet takes several chunks.
+func (c *Conn) wholeMTU() int {
+	if c.cfg.Area != nil || c.cfg.ChunkSize != 0 {
+		return c.chunkRoom() - tagged
+	}
+	return os.Getpagesize() - kernelHeadroom - tagged
 }
 
 // outgrown tells what becomes of frames that an MTU lets in which was raised since

@@ -131,7 +131,7 @@ func sendWhole(t testing.TB, from *net.UDPConn, to netip.AddrPort, n int) {
 func TestPagedPacketConn(t *testing.T) {
 	l := newLink(t, testnet.Config{MTU: 9000}, Config{})
 	p, buf := l.c.PacketConn(), make([]byte, 9000)
-	for _, n := range []int{0, 10, 3797, 3798, 3799, 7637, 7638, 7639, 8972} {
+	for _, n := range []int{0, 10, 1749, 1750, 1751, 3541, 3542, 3543, 8972} {
 		for _, room := range []int{9000, n, n - 1, n / 2} {
 			if room < 0 {
 				continue
@@ -188,7 +188,7 @@ func TestPagedReply(t *testing.T) {
 			peer, to = kernelIn(t, l.pair.A.NS, netip.AddrPortFrom(l.pair.A.IP6, 4000)), netip.AddrPortFrom(l.pair.B.IP6, port)
 		}
 		for i := range 300 { // more than there are frames
-			n := []int{100, 3798, 3799, 8000, 8952, 0}[i%6]
+			n := []int{100, 1730, 1731, 8000, 8952, 0}[i%6]
 			sendWhole(t, peer, to, n)
 			d, os := takeOne(t, q), make([]Outgoing, 1)
 			old := d

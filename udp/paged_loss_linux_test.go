@@ -97,7 +97,7 @@ func TestPagedRunsOut(t *testing.T) {
 // The fill ring runs out while the caller holds datagrams: those stay as they are,
 // long ones are lost whole, and short ones still come while there is a chunk.
 func TestPagedHeld(t *testing.T) {
-	l := newLink(t, testnet.Config{MTU: 9000}, Config{RingSize: 32})
+	l := newLink(t, testnet.Config{MTU: 9000}, Config{ChunkSize: 4096, RingSize: 32})
 	q := l.c.queues[0]
 	var held []Received
 	for range 10 { // 30 of 32 chunks
