@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
 	"time"
 
 	"github.com/xdpath/xdpath/bench/internal/loss"
@@ -58,9 +59,10 @@ func openWaiting(cfg Config, w xsk.Wait) (*endpoint, error) {
 
 // openWith is openEndpoint on top of c.
 func openWith(cfg Config, c udp.Config) (*endpoint, error) {
+	entries := cfg.Hold * frames(cfg.Size)
 	own := udp.Config{
 		Interface: cfg.Interface, Local: cfg.Local, Remote: cfg.Peer, Queues: []int{cfg.Queue},
-		RingSize: cfg.Hold, TxFrames: cfg.Hold / 2, TxChecksum: udp.TxNone,
+		RingSize: entries, TxFrames: entries / 2, TxChecksum: udp.TxNone,
 		Wait: c.Wait, RxCoalesce: c.RxCoalesce,
 	}
 	if cfg.Checksum {
@@ -91,6 +93,16 @@ func rooms(s *xsk.Socket) (send, receive int) {
 	info, chunk := s.Info(), s.Area().ChunkSize()
 	return int(info.TxSize) * chunk, int(info.RxSize) * chunk
 }
+
+// frames is how many entries of a ring a datagram with size bytes of payload may
+// take, as a power of two: what a ring holds is counted in datagrams here.
+func frames(size int) int {
+	const chunk = 2048 - 256 // bytes in the smallest
+	return 1 << bits.Len(uint((size+headers-1)/chunk))
+}
+
+// headers is the longest Ethernet, IP and UDP header, with a tag.
+const headers = 14 + 4 + 40 + 8
 
 func (e *endpoint) Info() Info { return e.info }
 
@@ -141,6 +153,20 @@ type endpointSender struct {
 	flow  *udp.Flow
 	size  int
 	batch []udp.Outgoing
+	long  [][]byte // see longPayloads
+}
+
+// longPayloads are where payloads are written for which a frame has no room: Send
+// copies them into several. Nil if a frame has.
+func longPayloads(c *udp.Conn, size, n int) [][]byte {
+	if size <= c.PayloadRoom() {
+		return nil
+	}
+	bufs := make([][]byte, n)
+	for i := range bufs {
+		bufs[i] = make([]byte, size)
+	}
+	return bufs
 }
 
 func openEndpointSender(cfg Config) (*endpointSender, error) {
@@ -152,7 +178,10 @@ func openEndpointSender(cfg Config) (*endpointSender, error) {
 	if err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
-	return &endpointSender{endpoint: e, queue: e.conn.Queues()[0], flow: flow, size: cfg.Size, batch: make([]udp.Outgoing, cfg.Batch)}, nil
+	return &endpointSender{
+		endpoint: e, queue: e.conn.Queues()[0], flow: flow, size: cfg.Size,
+		batch: make([]udp.Outgoing, cfg.Batch), long: longPayloads(e.conn, cfg.Size, cfg.Batch),
+	}, nil
 }
 
 // Reserve gives out the payloads of reserved datagrams.
@@ -171,7 +200,11 @@ func (s *endpointSender) Reserve(bufs [][]byte) (int, error) {
 	}
 	for i := range s.batch[:n] {
 		o := &s.batch[i]
-		o.Flow, o.Payload = s.flow, o.Payload[:s.size]
+		if o.Flow = s.flow; s.long != nil {
+			o.Payload = s.long[i]
+		} else {
+			o.Payload = o.Payload[:s.size]
+		}
 		bufs[i] = o.Payload
 	}
 	return n, nil
@@ -257,6 +290,9 @@ func (r *endpointReceiver) Receive(ctx context.Context, views [][]byte) (int, er
 	}
 	return n, nil
 }
+
+// Rest implements stream.Segmenter.
+func (r *endpointReceiver) Rest(i int) [][]byte { return r.batch[i].Rest }
 
 func (r *endpointReceiver) release() error {
 	n := r.held

@@ -30,6 +30,8 @@ type endpointPeer struct {
 	queue *udp.Queue
 	flow  *udp.Flow
 	size  int
+	long  [][]byte // see longPayloads
+	whole []byte   // where a payload of several segments is joined
 	out   [1]udp.Outgoing
 	in    [1]udp.Received
 	held  bool // in is ours
@@ -46,7 +48,10 @@ func openEndpointPeer(cfg Config, w xsk.Wait) (*endpointPeer, error) {
 		return nil, errors.Join(err, e.Close())
 	}
 	e.info.Batch = 1
-	return &endpointPeer{endpoint: e, queue: e.conn.Queues()[0], flow: flow, size: cfg.Size}, nil
+	return &endpointPeer{
+		endpoint: e, queue: e.conn.Queues()[0], flow: flow, size: cfg.Size,
+		long: longPayloads(e.conn, cfg.Size, 1), whole: make([]byte, cfg.Size+1),
+	}, nil
 }
 
 // Request reserves a frame.
@@ -62,7 +67,11 @@ func (p *endpointPeer) Request() ([]byte, error) {
 		return nil, err
 	}
 	o := &p.out[0]
-	o.Flow, o.Payload = p.flow, o.Payload[:p.size]
+	if o.Flow = p.flow; p.long != nil {
+		o.Payload = p.long[0]
+	} else {
+		o.Payload = o.Payload[:p.size]
+	}
 	return o.Payload, nil
 }
 
@@ -96,6 +105,9 @@ func (p *endpointPeer) Receive(until time.Time) ([]byte, error) {
 		return nil, err
 	}
 	p.held = true
+	if d := &p.in[0]; d.Rest != nil {
+		return p.whole[:d.Copy(p.whole)], nil
+	}
 	return p.in[0].Payload, nil
 }
 

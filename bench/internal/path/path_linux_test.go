@@ -41,7 +41,13 @@ func configs(pair *testnet.Pair, size int) (tx, rx Config) {
 // openPath opens both sides of a path and closes them with the test.
 func openPath(t *testing.T, p Path, size int, change func(tx, rx *Config)) *rig {
 	t.Helper()
-	r := &rig{pair: testnet.TestPair(t, testnet.Config{}), size: size}
+	return openPathOn(t, testnet.Config{}, p, size, change)
+}
+
+// openPathOn is openPath on a pair of another kind.
+func openPathOn(t *testing.T, net testnet.Config, p Path, size int, change func(tx, rx *Config)) *rig {
+	t.Helper()
+	r := &rig{pair: testnet.TestPair(t, net), size: size}
 	tx, rx := configs(r.pair, size)
 	change(&tx, &rx)
 	r.inside(t, r.pair.B, func() (err error) { r.rx, err = p.Receiver(rx); return err })
@@ -144,6 +150,32 @@ func TestPaths(t *testing.T) {
 					}
 				}
 			})
+		}
+	}
+}
+
+// TestPathsJumbo sends datagrams that no frame of an AF_XDP path has room for, by
+// the paths that take such.
+func TestPathsJumbo(t *testing.T) {
+	for _, name := range []string{"mmsg", "udpconn", "xdp", "xdp-packetconn"} {
+		p, err := Find(name, Stream)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, size := range []int{4000, 8000, 8972} {
+			for _, sums := range []bool{false, true} {
+				t.Run(name+"/"+itoa(size), func(t *testing.T) {
+					r := openPathOn(t, testnet.Config{MTU: 9000}, p, size, func(tx, rx *Config) {
+						tx.MTU, rx.MTU, tx.Checksum, rx.Checksum = 9000, 9000, sums, sums
+					})
+					for round := range uint64(5) {
+						r.send(t, round*150, 150)
+						if got, want := r.collect(t), (stream.Tally{Received: 150}); got != want {
+							t.Errorf("tally %+v, want %+v", got, want)
+						}
+					}
+				})
+			}
 		}
 	}
 }

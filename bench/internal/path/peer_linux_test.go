@@ -24,7 +24,13 @@ type pairOfPeers struct {
 // openPeers opens both sides of a path and closes them with the test.
 func openPeers(t *testing.T, p Path, size int) *pairOfPeers {
 	t.Helper()
-	r := &pairOfPeers{pair: testnet.TestPair(t, testnet.Config{}), size: size}
+	return openPeersOn(t, testnet.Config{}, p, size)
+}
+
+// openPeersOn is openPeers on a pair of another kind.
+func openPeersOn(t *testing.T, net testnet.Config, p Path, size int) *pairOfPeers {
+	t.Helper()
+	r := &pairOfPeers{pair: testnet.TestPair(t, net), size: size}
 	c, s := configs(r.pair, size)
 	in := func(end testnet.End, f func() error) {
 		t.Helper()
@@ -89,6 +95,20 @@ func TestPeers(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestPeersJumbo makes round trips of datagrams that no frame has room for.
+func TestPeersJumbo(t *testing.T) {
+	for _, name := range []string{"socket", "xdp", "xdp-block", "xdp-busy"} {
+		p, err := Find(name, Trips)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(name, func(t *testing.T) {
+			r := openPeersOn(t, testnet.Config{MTU: 9000}, p, 8000)
+			r.window(t, 20*time.Millisecond)
+		})
 	}
 }
 

@@ -24,19 +24,23 @@ func NewChecker(size int, run uint32) *Checker {
 	return &Checker{run: run, size: size, want: sum(body(size))}
 }
 
-// Add reads the payload p in full and counts it. It returns the number in it, and
-// whether p is whole and of this run: first or again.
-func (c *Checker) Add(p []byte) (seq uint64, ok bool) {
+// Add reads the payload p, which goes on in rest, in full and counts it. It returns
+// the number in it, and whether it is whole and of this run: first or again.
+func (c *Checker) Add(p []byte, rest ...[]byte) (seq uint64, ok bool) {
 	if len(p) < HeaderSize {
 		c.foreign++
 		return 0, false
 	}
-	got := sum(p[HeaderSize:])
+	got, length := sum(p[HeaderSize:]), len(p)
+	for _, s := range rest {
+		got += sumAt(s, length-HeaderSize)
+		length += len(s)
+	}
 	if binary.BigEndian.Uint32(p[8:]) != c.run || binary.BigEndian.Uint32(p[12:]) != uint32(c.size) {
 		c.foreign++
 		return 0, false
 	}
-	if len(p) != c.size {
+	if length != c.size {
 		c.truncated++
 		return 0, false
 	}

@@ -35,6 +35,14 @@ type Receiver interface {
 	Receive(ctx context.Context, views [][]byte) (int, error)
 }
 
+// A Segmenter is a Receiver whose payloads may go on after a view.
+type Segmenter interface {
+	Receiver
+	// Rest returns what follows view i of the last Receive, nil if nothing does.
+	// It is asked for views that are shorter than a payload.
+	Rest(i int) [][]byte
+}
+
 // MaxBatch is the largest number of datagrams that one call may handle.
 const MaxBatch = 1024
 
@@ -100,6 +108,7 @@ func Collect(ctx context.Context, r Receiver, check *Checker, batch int) (time.D
 	var stop atomic.Bool
 	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
 	c := collector{r: r, check: check, views: make([][]byte, batch)}
+	c.segmenter, _ = r.(Segmenter)
 	for !stop.Load() {
 		if _, err := c.receive(ctx); err != nil {
 			return c.span(), err
@@ -111,6 +120,7 @@ func Collect(ctx context.Context, r Receiver, check *Checker, batch int) (time.D
 // A collector is the state of one Collect.
 type collector struct {
 	r           Receiver
+	segmenter   Segmenter // r, or nil
 	check       *Checker
 	views       [][]byte
 	first, last time.Time
@@ -119,8 +129,12 @@ type collector struct {
 
 func (c *collector) receive(ctx context.Context) (int, error) {
 	n, err := c.r.Receive(ctx, c.views)
-	for _, v := range c.views[:n] {
-		c.check.Add(v)
+	for i, v := range c.views[:n] {
+		if c.segmenter != nil && len(v) < c.check.size {
+			c.check.Add(v, c.segmenter.Rest(i)...)
+		} else {
+			c.check.Add(v)
+		}
 	}
 	if got := c.check.tracker.received; got >= c.due && got > 0 {
 		c.due = got + timeEvery

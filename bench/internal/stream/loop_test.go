@@ -75,6 +75,41 @@ func (p *pipe) Receive(ctx context.Context, views [][]byte) (int, error) {
 	}
 }
 
+// A cutter is a pipe that hands out each payload in segments.
+type cutter struct {
+	*pipe
+	rest [][][]byte
+}
+
+func (c *cutter) Receive(ctx context.Context, views [][]byte) (int, error) {
+	n, err := c.pipe.Receive(ctx, views)
+	c.rest = c.rest[:0]
+	for i, v := range views[:n] {
+		views[i] = v[:20+i]
+		c.rest = append(c.rest, [][]byte{v[20+i : 33], v[33:]})
+	}
+	return n, err
+}
+
+func (c *cutter) Rest(i int) [][]byte { return c.rest[i] }
+
+func TestSegments(t *testing.T) {
+	c := &cutter{pipe: newPipe(64, 8)}
+	check := NewChecker(64, 5)
+	sent, err := Transmit(t.Context(), c, NewGenerator(64, 5), 8, time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Collect(ctx, c, check, 8); err != nil {
+		t.Fatal(err)
+	}
+	if got := check.Tally(); got != (Tally{Received: sent.Datagrams}) || got.Received == 0 {
+		t.Errorf("sent %d: %+v", sent.Datagrams, got)
+	}
+}
+
 func TestLoops(t *testing.T) {
 	p := newPipe(64, 8)
 	p.full = 3

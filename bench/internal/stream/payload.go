@@ -68,3 +68,12 @@ func sum(b []byte) uint64 {
 	}
 	return s0 + s1 + s2 + s3
 }
+
+// sumAt is what b, at the given place in a body, adds to the body's sum.
+func sumAt(b []byte, at int) uint64 {
+	var s uint64
+	for ; at%8 != 0 && len(b) > 0; at, b = at+1, b[1:] {
+		s += uint64(b[0]) << (8 * (at % 8))
+	}
+	return s + sum(b)
+}

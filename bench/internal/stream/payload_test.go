@@ -95,6 +95,34 @@ func TestChecker(t *testing.T) {
 	}
 }
 
+// TestCheckerSegments cuts payloads anywhere.
+func TestCheckerSegments(t *testing.T) {
+	const size, run = 100, 3
+	gen, c := NewGenerator(size, run), NewChecker(size, run)
+	p, seq := make([]byte, size), uint64(0)
+	for i := HeaderSize; i <= size; i++ {
+		for j := i; j <= size; j++ {
+			gen.Write(p, seq)
+			c.Add(p[:i], p[i:j], nil, p[j:])
+			seq++
+		}
+	}
+	if got, want := c.Tally(), (Tally{Received: seq}); got != want {
+		t.Errorf("tally %+v, want %+v", got, want)
+	}
+	for at := HeaderSize; at < size; at++ {
+		gen.Write(p, seq)
+		p[at]++
+		c.Add(p[:33], p[33:70], p[70:])
+	}
+	c.Add(p[:33], p[33:70])
+	c.Add(p[:33], p[33:], p[:1])
+	want := Tally{Received: seq, Corrupt: size - HeaderSize, Truncated: 2}
+	if got := c.Tally(); got != want {
+		t.Errorf("tally %+v, want %+v", got, want)
+	}
+}
+
 func TestNoAllocation(t *testing.T) {
 	gen, c := NewGenerator(64, 1), NewChecker(64, 1)
 	p := make([]byte, 64)
