@@ -32,7 +32,7 @@ func (s *source) line(since time.Duration) error {
 // finish tells the receiver that it was all until it reports, and prints the report.
 func (s *source) finish() error {
 	lasted := time.Since(s.began)
-	last := iperf.Header{Number: -(s.pace.sent + 1), Sent: time.Now()}
+	last := iperf.Header{Number: -(s.numbered + 1), Sent: time.Now()}
 	fmt.Fprintln(s.w, iperf.SenderLine(id, 0, lasted, (s.left+1)*int64(s.size)))
 	fmt.Fprintf(s.w, "[%3d] Sent %d datagrams\n", id, s.left+1) // the last is one too
 	if s.refused > 0 {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"time"
 )
 
 // rate is bits of payload a second.
@@ -58,7 +57,5 @@ func (r rate) String() string {
 	return strconv.FormatFloat(float64(r), 'g', -1, 64)
 }
 
-// gap is the time from one datagram of so many bytes to the next, in nanoseconds.
-func (r rate) gap(size int) float64 {
-	return min(float64(size)*8/float64(r)*float64(time.Second), math.MaxInt64/2)
-}
+// datagrams is how many of so many bytes that is a second.
+func (r rate) datagrams(size int) float64 { return float64(r) / 8 / float64(size) }

@@ -88,7 +88,7 @@ func TestIperfReceives(t *testing.T) {
 		args    string
 		atLeast int
 	}{
-		{"IPv4", pair.B.IP4, "", "-b 50m -t 2s", 5000},
+		{"IPv4", pair.B.IP4, "", "-b 50m -t 2s -gaps", 5000},
 		{"IPv6", pair.B.IP6, " -V", "-b 50m -t 1s -l 1450", 2000},
 		{"smallest", pair.B.IP4, "", "-b 1m -t 1s -l 20", 3000},
 		{"by the second queue", pair.B.IP4, "", "-b 10m -t 1s -queue 1", 500},
@@ -109,6 +109,9 @@ func TestIperfReceives(t *testing.T) {
 				t.Errorf("iperf: %s", line)
 			}
 			t.Log("iperf:", line)
+			if strings.Contains(c.args, "-gaps") && (!strings.Contains(out, " gaps of 235.2µs: ") || !strings.Contains(out, "longest burst 0\n")) {
+				t.Errorf("no gaps, or bursts:\n%s", out)
+			}
 		})
 	}
 }
