@@ -8,6 +8,7 @@
 //	go run -exec sudo ./bench as a user with sudo
 //	go run ./bench rr         round trips instead of a stream
 //	go run ./bench mtu        small messages on links of two MTUs
+//	go run ./bench camera     images at a rate
 //	go run ./bench check eth0 a doctor: what the machine and an interface are fit for
 //
 // It makes two network namespaces joined by a veth pair, starts a worker

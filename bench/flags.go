@@ -59,7 +59,10 @@ func parseFlags(args []string, known, usual func(path.Kind) []string, w io.Write
 		fs.IntVar(&common.Batch, "batch", test.Defaults.Batch, "datagrams a call, where a path can")
 	}
 	fs.BoolVar(&common.Checksum, "checksum", false, "xdp and xdp-packetconn compute UDP checksums in software and verify them")
-	rows := suite.Common.Product
+	rows := func(p *suite.Plan, c suite.Common) error {
+		p.Rows = c.Product()
+		return nil
+	}
 	if test.Rows != nil {
 		rows = test.Rows(fs)
 	}
@@ -78,7 +81,7 @@ func parseFlags(args []string, known, usual func(path.Kind) []string, w io.Write
 	if err != nil {
 		return o, err
 	}
-	o.plan.Rows, err = rows(common)
+	err = rows(&o.plan, common)
 	return o, errors.Join(err, fit(o.plan.Rows))
 }
 

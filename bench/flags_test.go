@@ -106,10 +106,12 @@ func TestFlagErrors(t *testing.T) {
 		{"-batch 1025", "-batch 1025"},
 		{"-runs 0 -batch 0", "-batch 0"},
 		{"-frobnicate", "not defined"},
-		{"worker bees", `no test "worker", there are stream, rr, mtu`},
+		{"worker bees", `no test "worker", there are stream, rr, mtu, camera`},
 		{"stream rr", `argument "rr": after the test`},
 		{"-runs 1 rr", `argument "rr": after the test`},
 		{"rr -batch 2", "not defined"},
+		{"camera -sizes 64", "not defined"},
+		{"camera -rate 0 -paths xdp", "-rate 0"},
 		{"rr -paths mmsg", `no path "mmsg", there are socket, socket-spin, xdp`},
 	}
 	for _, tt := range tests {

@@ -19,11 +19,16 @@ import (
 const allPaths = "all"
 
 // lists are the flags that name several things, separated by commas.
-type lists struct{ paths, sizes, mtus string }
+type lists struct {
+	paths, sizes, mtus string
+	sized              bool // there is -sizes
+}
 
 func (l *lists) define(fs *flag.FlagSet, d suite.Defaults, known []string) {
 	fs.StringVar(&l.paths, "paths", d.Paths, "paths to compare, separated by commas, or all: "+strings.Join(known, ", "))
-	fs.StringVar(&l.sizes, "sizes", d.Sizes, "UDP payload sizes in bytes, separated by commas")
+	if l.sized = d.Sizes != ""; l.sized {
+		fs.StringVar(&l.sizes, "sizes", d.Sizes, "UDP payload sizes in bytes, separated by commas")
+	}
 	fs.StringVar(&l.mtus, "mtu", d.MTU, "MTUs of the link in bytes, separated by commas")
 }
 
@@ -31,7 +36,9 @@ func (l *lists) define(fs *flag.FlagSet, d suite.Defaults, known []string) {
 func (l *lists) parse(c *suite.Common, known []string) error {
 	var errs [3]error
 	c.Paths, errs[0] = parsePaths(l.paths, known)
-	c.Sizes, errs[1] = parseNumbers("-sizes", l.sizes, stream.HeaderSize, control.MaxSize)
+	if l.sized {
+		c.Sizes, errs[1] = parseNumbers("-sizes", l.sizes, stream.HeaderSize, control.MaxSize)
+	}
 	c.MTUs, errs[2] = parseNumbers("-mtu", l.mtus, minMTU, maxMTU)
 	return errors.Join(errs[:]...)
 }

@@ -100,6 +100,9 @@ type Row struct {
 	Batch    int    `json:"batch"` // datagrams a call
 	MTU      int    `json:"mtu"`
 	Checksum bool   `json:"checksum,omitempty"` // for paths that can do with and without
+
+	Image int     `json:"image,omitempty"` // camera: bytes of an image
+	Rate  float64 `json:"rate,omitempty"`  // of images, a second
 }
 
 // Prepare asks for one side of a path to be opened.
@@ -132,13 +135,14 @@ type Start struct {
 // Totals are what one side found out about a window.
 type Totals struct {
 	Run     uint32        `json:"run"`
-	Elapsed time.Duration `json:"elapsed"` // nanoseconds from the first to the last datagram
-	Sent    uint64        `json:"sent"`    // a server's answers, too
-	Tally   stream.Tally  `json:"tally"`   // of what came: nothing at the sender of a stream
-	Latency rr.Latency    `json:"latency"` // a client's only
-	Lost    loss.Counts   `json:"lost"`    // by the counters of this side
-	Machine cpu.Times     `json:"machine"` // ticks of all processors in the window
-	User    time.Duration `json:"user"`    // nanoseconds of this process in the window
+	Elapsed time.Duration `json:"elapsed"`          // nanoseconds from the first to the last datagram
+	Sent    uint64        `json:"sent"`             // a server's answers, too
+	Tally   stream.Tally  `json:"tally"`            // of what came: nothing at the sender of a stream
+	Latency rr.Latency    `json:"latency"`          // a client's only
+	Images  uint64        `json:"images,omitempty"` // camera: sent, or complete
+	Lost    loss.Counts   `json:"lost"`             // by the counters of this side
+	Machine cpu.Times     `json:"machine"`          // ticks of all processors in the window
+	User    time.Duration `json:"user"`             // nanoseconds of this process in the window
 	System  time.Duration `json:"system"`
 	Info    path.Info     `json:"info"` // as it stood at the end
 }

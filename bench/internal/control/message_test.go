@@ -23,7 +23,7 @@ import (
 func prepare() *Prepare {
 	return &Prepare{
 		Test: stream.Name, Role: RoleSender, Interface: "xp1a", Queue: 1,
-		Row:   Row{Path: "mmsg", Size: 64, Param: "mtu=1500", Batch: 64, MTU: 1500, Checksum: true},
+		Row:   Row{Path: "mmsg", Size: 64, Param: "mtu=1500", Batch: 64, MTU: 1500, Checksum: true, Image: 1310720, Rate: 0.5},
 		Local: netip.MustParseAddrPort("10.9.0.1:9001"), Peer: netip.MustParseAddrPort("10.9.0.2:9002"),
 		LocalMAC: "02:00:00:00:00:01", PeerMAC: "02:00:00:00:00:02",
 	}
@@ -42,7 +42,7 @@ func messages() []Message {
 		{Type: TypeStop},
 		{Type: TypeTotals},
 		{Type: TypeTotals, Totals: &Totals{
-			Run: 3, Elapsed: time.Second, Sent: 1 << 60, Tally: stream.Tally{Received: 1, Duplicated: 2, Reordered: 3, Truncated: 4, Corrupt: 5, Foreign: 6},
+			Run: 3, Elapsed: time.Second, Sent: 1 << 60, Images: 50, Tally: stream.Tally{Received: 1, Duplicated: 2, Reordered: 3, Truncated: 4, Corrupt: 5, Foreign: 6},
 			Lost: loss.Counts{{Place: loss.Socket, N: 9, Each: 64}}, Machine: cpu.Times{User: 1, CPUs: 2}, User: 1, System: 2, Info: info,
 		}},
 		{Type: TypeTotals, Totals: &Totals{
@@ -137,6 +137,10 @@ func TestPrepareBounds(t *testing.T) {
 		{"size above", func(p *Prepare) { p.Size = 65508 }, "size 65508"},
 		{"batch below", func(p *Prepare) { p.Batch = 0 }, "batch 0"},
 		{"batch above", func(p *Prepare) { p.Batch = 1025 }, "batch 1025"},
+		{"image below", func(p *Prepare) { p.Image = -1 }, "image -1"},
+		{"image above", func(p *Prepare) { p.Image = 1 << 40 }, "image 1099511627776"},
+		{"rate below", func(p *Prepare) { p.Rate = -1 }, "rate -1"},
+		{"rate above", func(p *Prepare) { p.Rate = 1e10 }, "rate 1e+10"},
 		{"queue below", func(p *Prepare) { p.Queue = -1 }, "queue -1"},
 		{"MTU below", func(p *Prepare) { p.MTU = 67 }, "MTU 67"},
 		{"no path", func(p *Prepare) { p.Path = "" }, "length of path 0"},

@@ -8,6 +8,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/xdpath/xdpath/bench/internal/camera"
 	"github.com/xdpath/xdpath/bench/internal/stream"
 )
 
@@ -16,6 +17,7 @@ const (
 	MaxDuration = 10 * time.Minute // of a window
 	MaxSize     = 65507            // payload bytes that an IPv4 packet holds
 	MaxMTU      = 65535
+	MaxRate     = 1e9  // a second
 	maxText     = 4096 // bytes of any text in a message
 	maxQueue    = 4095
 	maxName     = 15 // bytes of the name of a test, or of an interface: IFNAMSIZ less its final zero
@@ -125,7 +127,16 @@ func (p *Prepare) validate() error {
 		between("size", p.Size, stream.HeaderSize, MaxSize),
 		between("batch", p.Batch, 1, stream.MaxBatch),
 		between("MTU", p.MTU, 68, MaxMTU),
+		between("image", p.Image, 0, camera.MaxImage),
+		rate(p.Rate),
 	)
+}
+
+func rate(r float64) error {
+	if !(r >= 0 && r <= MaxRate) {
+		return fmt.Errorf("rate %v: must be 0 to %v", r, float64(MaxRate))
+	}
+	return nil
 }
 
 func between(what string, v, least, most int) error {

@@ -22,6 +22,7 @@ func endpointPath() Path {
 		Sender:   func(cfg Config) (Sender, error) { return openEndpointSender(cfg) },
 		Receiver: func(cfg Config) (Receiver, error) { return openEndpointReceiver(cfg) },
 		Peer:     func(cfg Config) (Peer, error) { return openEndpointPeer(cfg, xsk.Adaptive) },
+		Camera:   func(cfg Config) (Camera, error) { return openEndpointCamera(cfg) },
 	}
 }
 
@@ -63,7 +64,7 @@ func openWith(cfg Config, c udp.Config) (*endpoint, error) {
 	own := udp.Config{
 		Interface: cfg.Interface, Local: cfg.Local, Remote: cfg.Peer, Queues: []int{cfg.Queue},
 		RingSize: entries, TxFrames: entries / 2, TxChecksum: udp.TxNone,
-		Wait: c.Wait, RxCoalesce: c.RxCoalesce,
+		Wait: c.Wait, RxCoalesce: c.RxCoalesce, Area: c.Area,
 	}
 	if cfg.Checksum {
 		own.TxChecksum = udp.TxSoftware

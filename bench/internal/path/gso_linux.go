@@ -39,6 +39,7 @@ func gsoPath() Path {
 		Receiver: func(cfg Config) (Receiver, error) {
 			return openGROReceiver(cfg, groBuffer)
 		},
+		Camera: func(cfg Config) (Camera, error) { return openGSOCamera(cfg) },
 	}
 }
 

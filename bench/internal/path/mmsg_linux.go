@@ -33,6 +33,7 @@ func mmsgPath() Path {
 			_, bufs := slices(cfg.Batch, cfg.Size+1)
 			return &mmsgReceiver{udpSocket: s, bufs: bufs, batch: sys.NewBatch(bufs, 0)}, nil
 		},
+		Camera: func(cfg Config) (Camera, error) { return openMmsgCamera(cfg) },
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/netip"
 
+	"github.com/xdpath/xdpath/bench/internal/camera"
 	"github.com/xdpath/xdpath/bench/internal/loss"
 	"github.com/xdpath/xdpath/bench/internal/rr"
 	"github.com/xdpath/xdpath/bench/internal/stream"
@@ -18,13 +19,14 @@ import (
 
 // A Path is one way of carrying datagrams. It has what the tests need that it is
 // for: Sender and Receiver for a stream, Peer, which is either side, for round
-// trips. The others are nil.
+// trips, Camera and Receiver for images. The others are nil.
 type Path struct {
 	Name     string
 	Extra    bool // streams only when it is asked to, so that a plain bench takes a minute at most
 	Sender   func(Config) (Sender, error)
 	Receiver func(Config) (Receiver, error)
 	Peer     func(Config) (Peer, error)
+	Camera   func(Config) (Camera, error)
 }
 
 // A Kind is what a test drives paths by. Several tests may drive them alike.
@@ -34,6 +36,7 @@ type Kind string
 const (
 	Stream Kind = stream.Name // a Sender and a Receiver
 	Trips  Kind = rr.Name     // two Peers
+	Images Kind = camera.Name // a Camera and a Receiver
 )
 
 // does tells whether the path has what a test needs.
@@ -43,6 +46,8 @@ func (p Path) does(k Kind) bool {
 		return p.Sender != nil
 	case Trips:
 		return p.Peer != nil
+	case Images:
+		return p.Camera != nil
 	}
 	return false
 }
@@ -53,6 +58,8 @@ func (p Path) Open(k Kind, sender bool, cfg Config) (End, error) {
 	case k == Trips:
 		cfg.Hold = HoldTrips
 		return p.Peer(cfg)
+	case k == Images && sender:
+		return p.Camera(cfg)
 	case sender:
 		return p.Sender(cfg)
 	default:
@@ -73,6 +80,7 @@ type Config struct {
 	Batch     int              // datagrams a call, at most stream.MaxBatch
 	MTU       int              // of Interface
 	Hold      int              // datagrams the receiving side shall hold unread
+	Image     int              // bytes of each image, of which a datagram has Size less its header
 	Checksum  bool             // paths through package udp compute UDP checksums and verify them
 }
 
@@ -94,6 +102,12 @@ type Sender interface {
 // A Receiver is the receiving side of an open path, with the same rule.
 type Receiver interface {
 	stream.Receiver
+	End
+}
+
+// A Camera is the sending side of an open path, for images, with the same rule.
+type Camera interface {
+	camera.Sender
 	End
 }
 

@@ -28,7 +28,8 @@ func socketPath() Path {
 			// One byte more than a payload has, to see one that is too long.
 			return &socketReceiver{udpSocket: s, buf: make([]byte, cfg.Size+1)}, nil
 		},
-		Peer: func(cfg Config) (Peer, error) { return openSocketPeer(cfg) },
+		Peer:   func(cfg Config) (Peer, error) { return openSocketPeer(cfg) },
+		Camera: func(cfg Config) (Camera, error) { return openSocketCamera(cfg) },
 	}
 }
 

@@ -108,7 +108,7 @@ func plan(paths ...string) suite.Plan { return planOf(stream.Name, 8, paths...) 
 func planOf(test string, batch int, paths ...string) suite.Plan {
 	p := suite.Plan{Duration: 20 * time.Millisecond, Warmup: 5 * time.Millisecond, Runs: 2, Patience: 50 * time.Millisecond}
 	p.Test, _ = suite.Find(test)
-	p.Rows, _ = suite.Common{Paths: paths, Sizes: []int{64}, MTUs: []int{1500}, Batch: batch}.Product()
+	p.Rows = suite.Common{Paths: paths, Sizes: []int{64}, MTUs: []int{1500}, Batch: batch}.Product()
 	return p
 }
 

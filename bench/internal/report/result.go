@@ -57,6 +57,10 @@ type Result struct {
 	TXDemand  float64 `json:"tx_service_demand_us_per_kb"`
 	RXDemand  float64 `json:"rx_service_demand_us_per_kb"`
 
+	// Images that a camera sent, and those that came whole; 0 for other tests.
+	ImagesSent     uint64 `json:"images_sent"`
+	ImagesComplete uint64 `json:"images_complete"`
+
 	Latency *Latency `json:"latency_us,omitempty"`
 }
 

@@ -159,7 +159,7 @@ func TestSchema(t *testing.T) {
 	}
 	want := strings.Fields(`test path mode size param mtu batch run tx_pps rx_pps goodput_bps sent received lost
 		duplicated reordered loss cpu_util_pct service_demand_us_per_kb seconds tx_room_bytes rx_room_bytes tx_seconds rx_seconds
-		tx_cpu_util_pct rx_cpu_util_pct tx_service_demand_us_per_kb rx_service_demand_us_per_kb`)
+		tx_cpu_util_pct rx_cpu_util_pct tx_service_demand_us_per_kb rx_service_demand_us_per_kb images_sent images_complete`)
 	for _, r := range results {
 		var got []string
 		for name := range r {

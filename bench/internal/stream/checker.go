@@ -21,7 +21,7 @@ type Checker struct {
 
 // NewChecker returns a checker for payloads of size bytes of the given run.
 func NewChecker(size int, run uint32) *Checker {
-	return &Checker{run: run, size: size, want: sum(body(size))}
+	return &Checker{run: run, size: size, want: Sum(body(size))}
 }
 
 // Add reads the payload p, which goes on in rest, in full and counts it. It returns
@@ -31,7 +31,7 @@ func (c *Checker) Add(p []byte, rest ...[]byte) (seq uint64, ok bool) {
 		c.foreign++
 		return 0, false
 	}
-	got, length := sum(p[HeaderSize:]), len(p)
+	got, length := Sum(p[HeaderSize:]), len(p)
 	for _, s := range rest {
 		got += sumAt(s, length-HeaderSize)
 		length += len(s)

@@ -105,10 +105,25 @@ const (
 // more come. It returns the time from the first to the last datagram that
 // check counted, 0 if there were none. It allocates nothing a datagram.
 func Collect(ctx context.Context, r Receiver, check *Checker, batch int) (time.Duration, error) {
+	segmenter, _ := r.(Segmenter)
+	return Take(ctx, r, batch, func(views [][]byte) uint64 {
+		for i, v := range views {
+			if segmenter != nil && len(v) < check.size {
+				check.Add(v, segmenter.Rest(i)...)
+			} else {
+				check.Add(v)
+			}
+		}
+		return check.tracker.received
+	})
+}
+
+// Take is Collect for who does otherwise with datagrams: take gets those of each
+// Receive, and returns how many have counted in all.
+func Take(ctx context.Context, r Receiver, batch int, take func(views [][]byte) uint64) (time.Duration, error) {
 	var stop atomic.Bool
 	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
-	c := collector{r: r, check: check, views: make([][]byte, batch)}
-	c.segmenter, _ = r.(Segmenter)
+	c := collector{r: r, take: take, views: make([][]byte, batch)}
 	for !stop.Load() {
 		if _, err := c.receive(ctx); err != nil {
 			return c.span(), err
@@ -117,11 +132,10 @@ func Collect(ctx context.Context, r Receiver, check *Checker, batch int) (time.D
 	return c.span(), c.drain(context.WithoutCancel(ctx))
 }
 
-// A collector is the state of one Collect.
+// A collector is the state of one Take.
 type collector struct {
 	r           Receiver
-	segmenter   Segmenter // r, or nil
-	check       *Checker
+	take        func([][]byte) uint64
 	views       [][]byte
 	first, last time.Time
 	due         uint64 // number received at which to look at the clock again
@@ -129,14 +143,7 @@ type collector struct {
 
 func (c *collector) receive(ctx context.Context) (int, error) {
 	n, err := c.r.Receive(ctx, c.views)
-	for i, v := range c.views[:n] {
-		if c.segmenter != nil && len(v) < c.check.size {
-			c.check.Add(v, c.segmenter.Rest(i)...)
-		} else {
-			c.check.Add(v)
-		}
-	}
-	if got := c.check.tracker.received; got >= c.due && got > 0 {
+	if got := c.take(c.views[:n]); got >= c.due && got > 0 {
 		c.due = got + timeEvery
 		c.last = time.Now()
 		if c.first.IsZero() {

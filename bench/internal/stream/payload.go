@@ -47,10 +47,10 @@ func body(size int) []byte {
 	return b
 }
 
-// sum adds up b as little-endian words of 64 bits, with the last word padded
+// Sum adds up b as little-endian words of 64 bits, with the last word padded
 // by zeros. It reads each byte once. The four accumulators let the additions
 // of one round run side by side; the result is the same on every machine.
-func sum(b []byte) uint64 {
+func Sum(b []byte) uint64 {
 	var s0, s1, s2, s3 uint64
 	for len(b) >= 32 {
 		s0 += binary.LittleEndian.Uint64(b)
@@ -75,5 +75,5 @@ func sumAt(b []byte, at int) uint64 {
 	for ; at%8 != 0 && len(b) > 0; at, b = at+1, b[1:] {
 		s += uint64(b[0]) << (8 * (at % 8))
 	}
-	return s + sum(b)
+	return s + Sum(b)
 }

@@ -52,7 +52,7 @@ func TestSum(t *testing.T) {
 		b[i] = byte(rng.Uint32())
 	}
 	for n := range len(b) {
-		if got, want := sum(b[:n]), slowSum(b[:n]); got != want {
+		if got, want := Sum(b[:n]), slowSum(b[:n]); got != want {
 			t.Fatalf("%d bytes: sum %#x, want %#x", n, got, want)
 		}
 	}

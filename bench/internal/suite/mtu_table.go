@@ -29,9 +29,9 @@ func mtuColumns() []report.Column {
 			return fmt.Sprintf("%.0f", m.TXCPUUtil), fmt.Sprintf("%.0f", m.RXCPUUtil)
 		})),
 		report.Figure("demand", "µs/KB", both(func(m report.Result) (tx, rx any) { return report.Digits(m.TXDemand), report.Digits(m.RXDemand) })),
-		report.Figure("recv", "/sent", report.Of(func(m report.Result) string {
-			return fmt.Sprintf("%.4f", float64(m.Received)/float64(max(m.Sent, 1)))
-		})),
+		report.Figure("recv", "/sent", middle(func(m report.Result) float64 {
+			return float64(m.Received) / float64(max(m.Sent, 1))
+		}, func(v float64) string { return fmt.Sprintf("%.4f", v) })),
 		report.Figure("by", "MTU", func(r report.Row, rows []report.Row) string {
 			return byMTU(r, rows, sentRate) + "\n" + byMTU(r, rows, receivedRate)
 		}),

@@ -13,10 +13,7 @@ import (
 
 // TestMTURows has the MTUs of a path below each other.
 func TestMTURows(t *testing.T) {
-	rows, err := mtuRows(Common{Paths: []string{"socket", "xdp"}, Sizes: []int{64, 512}, MTUs: []int{1500, 8000}, Batch: 64})
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := mtuRows(Common{Paths: []string{"socket", "xdp"}, Sizes: []int{64, 512}, MTUs: []int{1500, 8000}, Batch: 64})
 	var got []string
 	for _, r := range rows {
 		got = append(got, Key(r).String())
@@ -58,10 +55,7 @@ func TestMTUTable(t *testing.T) {
 		)
 	}
 	doc.Env.Skipped = []report.Skip{{Key: report.Key{Path: "xdp", Size: 64, Param: "mtu=1500"}, Reason: "no such luck"}}
-	rows, err := mtuRows(Common{Paths: []string{"socket", "xdp"}, Sizes: []int{64}, MTUs: []int{1500, 8000}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := mtuRows(Common{Paths: []string{"socket", "xdp"}, Sizes: []int{64}, MTUs: []int{1500, 8000}})
 	doc.Env.Rows = append(Plan{Rows: rows}.Keys(), report.Key{Path: "xdp", Size: 512, Param: "mtu=1500"})
 	var got bytes.Buffer
 	if err := report.WriteTable(&got, mtuColumns(), report.Rows(doc), []string{"A note."}); err != nil {

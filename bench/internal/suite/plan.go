@@ -92,7 +92,7 @@ func (c Common) Row(path string, size, mtu int) control.Row {
 }
 
 // Product is every path at every size and MTU. The paths that compare stand together.
-func (c Common) Product() ([]control.Row, error) {
+func (c Common) Product() []control.Row {
 	var rows []control.Row
 	for _, size := range c.Sizes {
 		for _, mtu := range c.MTUs {
@@ -105,7 +105,7 @@ func (c Common) Product() ([]control.Row, error) {
 			}
 		}
 	}
-	return rows, nil
+	return rows
 }
 
 func mtuParam(mtu int) string { return fmt.Sprintf("mtu=%d", mtu) }

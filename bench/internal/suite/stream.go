@@ -50,6 +50,9 @@ func errNoTraffic(s Side) error {
 	return fmt.Errorf("path %s has no traffic for %s to run", s.Prepare.Path, s.Prepare.Test)
 }
 
+// gsoNote is for tests that the path gso takes part in.
+const gsoNote = "gso: segmentation offload (tx-udp-segmentation) of the sending veth is off and GRO of the receiving one on, so that single datagrams cross the link; the other paths run with both as a veth has them."
+
 func streamNotes(p Plan, doc report.Document) []string {
 	notes := []string{
 		fmt.Sprintf("UDP datagrams one way, as fast as they go, over a %s (MTU %s). A veth is never zero-copy: AF_XDP copies here. Where nothing is lost the sender is the limit, where much is lost the receiver.", doc.Env.Link, words(p.MTUs())),
@@ -60,7 +63,7 @@ func streamNotes(p Plan, doc report.Document) []string {
 		fmt.Sprintf("Every path can hold %d datagrams unread. Socket receivers block in their call, asavie in poll, xdp waits as its library does by default. XDP programs are attached for the runs of AF_XDP paths only.", path.Hold),
 	}
 	if slices.Contains(p.Paths(), "gso") {
-		notes = append(notes, "gso: segmentation offload (tx-udp-segmentation) of the sending veth is off and GRO of the receiving one on, so that single datagrams cross the link; the other paths run with both as a veth has them.")
+		notes = append(notes, gsoNote)
 	}
 	if b := buffers(doc.Env.Buffers); b != "" {
 		notes = append(notes, b)

@@ -67,8 +67,7 @@ func document() report.Document {
 
 // rows are those of some paths at some sizes.
 func rows(paths []string, sizes ...int) []report.Key {
-	all, _ := Common{Paths: paths, Sizes: sizes, MTUs: []int{1500}}.Product()
-	return Plan{Rows: all}.Keys()
+	return Plan{Rows: Common{Paths: paths, Sizes: sizes, MTUs: []int{1500}}.Product()}.Keys()
 }
 
 // golden compares got with a file, or writes that anew.

@@ -19,9 +19,9 @@ type Test struct {
 	Kind       path.Kind // how it drives paths
 	Defaults   Defaults
 	// Rows puts the flags that the test alone has into a set, and returns what
-	// makes the rows of the table once these are parsed. Nil is no such flags and
-	// Product.
-	Rows func(*flag.FlagSet) func(Common) ([]control.Row, error)
+	// makes the rows of the plan once these are parsed; it may change its duration
+	// too. Nil is no such flags and Product.
+	Rows func(*flag.FlagSet) func(*Plan, Common) error
 	// Traffic runs one window on one side of a path. Figures go to the totals,
 	// those of an unfinished window too.
 	Traffic func(context.Context, Side) error
@@ -39,7 +39,7 @@ type Test struct {
 // Defaults are those of the flags that all tests have.
 type Defaults struct {
 	Paths string // empty: the usual ones of the kind
-	Sizes string
+	Sizes string // empty: there is no such flag, the test has sizes of its own
 	MTU   string
 	Batch int // 0: there is no such flag, a call handles one datagram
 }
@@ -53,7 +53,7 @@ type Side struct {
 }
 
 // All returns every test, the default first.
-func All() []Test { return []Test{streamTest(), tripTest(), mtuTest()} }
+func All() []Test { return []Test{streamTest(), tripTest(), mtuTest(), cameraTest()} }
 
 // Find returns the test of that name.
 func Find(name string) (Test, error) {

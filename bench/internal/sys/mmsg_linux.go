@@ -48,6 +48,26 @@ func NewBatch(bufs [][]byte, control int) *Batch {
 	return b
 }
 
+// NewPairs returns a batch of messages of two buffers each for sending: one of heads,
+// and one that SetBody names, which the batch keeps alive until it names another.
+func NewPairs(heads [][]byte) *Batch {
+	b := &Batch{hdrs: make([]mmsghdr, len(heads)), iovs: make([]unix.Iovec, 2*len(heads))}
+	for i := range heads {
+		pair := b.iovs[2*i : 2*i+2]
+		pair[0].Base = &heads[i][0]
+		pair[0].SetLen(len(heads[i]))
+		b.hdrs[i].hdr.Iov = &pair[0]
+		b.hdrs[i].hdr.SetIovlen(len(pair))
+	}
+	return b
+}
+
+// SetBody makes body, which is not empty, the second buffer of message i of pairs.
+func (b *Batch) SetBody(i int, body []byte) {
+	b.iovs[2*i+1].Base = &body[0]
+	b.iovs[2*i+1].SetLen(len(body))
+}
+
 // Send sends messages first to last-1 in one call and returns how many of them
 // the kernel took, at least one if the error is nil.
 func (b *Batch) Send(fd, first, last, flags int) (int, error) {

@@ -126,3 +126,29 @@ func TestSocketDrops(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestPairs sends messages of two buffers, the second of which changes.
+func TestPairs(t *testing.T) {
+	a, b := sockets(t)
+	heads := [][]byte{[]byte("head0 "), []byte("head1 "), []byte("head2 ")}
+	tx := NewPairs(heads)
+	in := buffers(3, 64)
+	rx := NewBatch(in, 0)
+	for round, bodies := range [][]string{{"a", "bb", "ccc"}, {"longer than that", "b", "c"}} {
+		heads[0][4] = byte('5' + round)
+		for i, body := range bodies {
+			tx.SetBody(i, []byte(body))
+		}
+		if n, err := tx.Send(a, 0, 3, 0); n != 3 || err != nil {
+			t.Fatalf("%d sent: %v", n, err)
+		}
+		if n, err := rx.Receive(b, 3, unix.MSG_WAITFORONE); n != 3 || err != nil {
+			t.Fatalf("%d received: %v", n, err)
+		}
+		for i, body := range bodies {
+			if got, want := string(in[i][:rx.Len(i)]), string(heads[i])+body; got != want {
+				t.Errorf("%q, want %q", got, want)
+			}
+		}
+	}
+}

@@ -190,7 +190,7 @@ func TestOrder(t *testing.T) {
 	r.refused(totals, "without a window")
 	r.must(closed, control.TypeOK)
 	r.refused(prepare(control.RoleSender, "carrier pigeon"), "no such path")
-	r.refused(relay, `no test "relay race", there are stream, rr, mtu`)
+	r.refused(relay, `no test "relay race", there are stream, rr, mtu, camera`)
 	r.must(prepare(control.RoleReceiver, "wire"), control.TypeReady)
 	r.refused(prepare(control.RoleReceiver, "wire"), "while a path is open")
 	r.refused(control.Message{Type: control.TypeOK}, "no question")
