@@ -7,7 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/xdpath/xdpath/udp"
 )
@@ -56,8 +59,9 @@ func (f *Fast) Receive(ctx context.Context, in *Intake) error {
 	defer stop()
 	queues := f.conn.Queues()
 	done := make(chan error, len(queues))
+	idle := &idleness{empty: map[*udp.Queue]bool{}, of: len(queues)}
 	for _, q := range queues {
-		go func() { done <- f.receive(ctx, q, in) }()
+		go func() { done <- f.receive(ctx, q, in, idle) }()
 	}
 	var errs []error
 	for range queues {
@@ -67,14 +71,26 @@ func (f *Fast) Receive(ctx context.Context, in *Intake) error {
 	return errors.Join(errs...)
 }
 
-func (f *Fast) receive(ctx context.Context, q *udp.Queue, in *Intake) error {
+// receive gives what comes to one queue. It looks up at least every so often.
+func (f *Fast) receive(ctx context.Context, q *udp.Queue, in *Intake, idle *idleness) error {
 	ds := make([]udp.Received, batch)
 	ours := make([]*udp.Received, 0, batch)
 	packet := func(i int) ([]byte, [][]byte) { return ours[i].Payload, ours[i].Rest }
+	q.SetReceiveDeadline(time.Now().Add(tail))
 	for {
 		n, err := q.ReceiveContext(ctx, ds)
+		if errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() == nil {
+			q.SetReceiveDeadline(time.Now().Add(tail))
+			n, err = q.Receive(ds) // the deadline comes first, also if packets wait
+		}
 		if err != nil {
 			return ended(ctx, err)
+		}
+		if n == 0 {
+			if idle.all(q) {
+				in.Idle()
+			}
+			continue
 		}
 		ours = ours[:0]
 		for i := range ds[:n] {
@@ -83,9 +99,29 @@ func (f *Fast) receive(ctx context.Context, q *udp.Queue, in *Intake) error {
 			}
 		}
 		f.other.Add(uint64(n - len(ours)))
-		in.Take(len(ours), packet)
+		in.Take(len(ours), packet, n < batch)
 		if err := q.Release(ds[:n]); err != nil {
 			return fmt.Errorf("intake: %w", err)
 		}
 	}
+}
+
+// idleness tells when all queues have been found empty: one that is empty says
+// nothing of the others.
+type idleness struct {
+	mu    sync.Mutex // guards what follows
+	empty map[*udp.Queue]bool
+	of    int
+}
+
+// all notes that a queue is empty. True once for each time that all were.
+func (i *idleness) all(q *udp.Queue) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.empty[q] = true
+	if len(i.empty) < i.of {
+		return false
+	}
+	clear(i.empty)
+	return true
 }

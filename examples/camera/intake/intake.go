@@ -12,8 +12,13 @@ import (
 	"github.com/xdpath/xdpath/examples/camera/gv"
 )
 
-// tail is how often it is looked for what is due while no packets come.
-const tail = 10 * time.Millisecond
+const (
+	// tail is how often it is looked for what is due while no packets come.
+	tail = 10 * time.Millisecond
+	// backlog is how long packets may wait to be taken, at most, before it is looked
+	// for what is due all the same.
+	backlog = 100 * time.Millisecond
+)
 
 // Intake makes images of packets that come from any number of goroutines.
 type Intake struct {
@@ -23,6 +28,7 @@ type Intake struct {
 	mu       sync.Mutex // guards what follows
 	asm      *assemble.Assembler
 	closed   bool
+	ticked   time.Time
 	asked    uint64 // requests that could not be sent
 	why      error  // the last reason
 	requests []gv.Resend
@@ -53,7 +59,11 @@ func (in *Intake) Release(m *assemble.Image) {
 
 // Take takes n packets that came just now: packet returns the segments of each. They
 // are not needed any more when Take returns.
-func (in *Intake) Take(n int, packet func(i int) (first []byte, rest [][]byte)) {
+//
+// Drained says that no more are waiting. Only then is it known what has not come: on
+// a busy machine, a receiver that was kept from running finds packets of 100 ms that
+// are all in time.
+func (in *Intake) Take(n int, packet func(i int) (first []byte, rest [][]byte), drained bool) {
 	now := time.Now()
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -64,9 +74,15 @@ func (in *Intake) Take(n int, packet func(i int) (first []byte, rest [][]byte)) 
 		first, rest := packet(i)
 		in.asm.Packet(first, rest, now)
 	}
-	in.asm.Tick(now)
+	if drained || now.Sub(in.ticked) > backlog {
+		in.ticked = now
+		in.asm.Tick(now)
+	}
 	in.handOn()
 }
+
+// Idle does what is due while no packets come, and none are waiting.
+func (in *Intake) Idle() { in.Take(0, nil, true) }
 
 // handOn hands on what the assembler has made. The lock is held.
 func (in *Intake) handOn() {
@@ -77,20 +93,6 @@ func (in *Intake) handOn() {
 	for _, r := range in.requests {
 		if err := in.resend(r); err != nil {
 			in.asked, in.why = in.asked+1, err
-		}
-	}
-}
-
-// Watch does what is due while no packets come, until ctx ends.
-func (in *Intake) Watch(ctx context.Context) {
-	tick := time.NewTicker(tail)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			in.Take(0, nil)
 		}
 	}
 }

@@ -34,6 +34,7 @@ func OpenSocket(local netip.AddrPort, buffer int, camera netip.Addr) (*Socket, e
 			return nil, fmt.Errorf("intake: receive buffer of %d bytes: %w", buffer, err)
 		}
 	}
+	conn.SetReadDeadline(time.Now())
 	return &Socket{conn: conn, camera: camera.Unmap(), buffer: buffer}, nil
 }
 
@@ -62,19 +63,29 @@ func (s *Socket) Receive(ctx context.Context, in *Intake) error {
 	b := make([]byte, 1<<16)
 	var n int
 	packet := func(int) ([]byte, [][]byte) { return b[:n], nil }
-	for {
+	empty := false // the last wait was in vain
+	for ctx.Err() == nil {
 		var from netip.AddrPort
 		var err error
 		n, from, err = s.conn.ReadFromUDPAddrPort(b)
 		switch {
-		case errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() != nil:
-			return nil
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			// The deadline comes first, also if packets wait: two in a row tell that
+			// there are none.
+			if empty {
+				in.Idle()
+			}
+			empty = !empty
+			s.conn.SetReadDeadline(time.Now().Add(tail / 2))
+			continue
 		case err != nil:
 			return fmt.Errorf("intake: %w", err)
 		case from.Addr().Unmap() != s.camera:
 			s.other.Add(1)
 		default:
-			in.Take(1, packet)
+			in.Take(1, packet, true)
 		}
+		empty = false
 	}
+	return nil
 }

@@ -52,7 +52,7 @@ func parse(args []string, usage io.Writer) (config, error) {
 	f.StringVar(&c.iface, "i", "", "interface; default the one that faces the camera")
 	f.StringVar(&c.via, "via", "xdp", "how the stream is received: xdp or socket")
 	f.UintVar(&c.port, "port", 0, "UDP port to receive on; 0: any")
-	f.IntVar(&c.ring, "ring", 2048, "entries of each ring of AF_XDP, a power of two")
+	f.IntVar(&c.ring, "ring", 4096, "entries of each ring of AF_XDP, a power of two")
 	f.IntVar(&c.buffer, "socket-buffer", 32<<20, "bytes of the receive buffer of -via socket, the kernel's bookkeeping included; 0: the system's")
 	size := f.String("size", "auto", "packet size in bytes, IP header included; auto: the largest whose test packet arrives")
 	f.IntVar(&c.delay, "delay", -1, "ticks of the camera's clock from packet to packet; -1: leave it as it is")

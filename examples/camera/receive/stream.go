@@ -24,11 +24,7 @@ func (s *session) stream(ctx context.Context) error {
 	defer stop()
 	ended := make(chan error, 1)
 	go func() { ended <- s.src.Receive(work, s.in) }()
-	watched, consumed := make(chan struct{}), make(chan error, 1)
-	go func() {
-		s.in.Watch(work)
-		close(watched)
-	}()
+	consumed := make(chan error, 1)
 	go func() { consumed <- consumer.run(s.in) }()
 
 	err = s.start(ctx)
@@ -38,7 +34,6 @@ func (s *session) stream(ctx context.Context) error {
 	err = errors.Join(err, s.end(ctx))
 	s.drain()
 	stop()
-	<-watched
 	select {
 	case e := <-ended:
 		err = errors.Join(err, e)
