@@ -16,7 +16,7 @@ import (
 // setReceiveBuffer sets SO_RCVBUF over the system's limit if that is allowed.
 func setReceiveBuffer(conn *net.UDPConn, bytes int) error {
 	var forced error
-	err := control(conn, func(fd int) {
+	err := withFD(conn, func(fd int) {
 		// The kernel doubles what it is told, and says so when asked.
 		forced = syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_RCVBUFFORCE, bytes/2)
 	})
@@ -28,11 +28,11 @@ func setReceiveBuffer(conn *net.UDPConn, bytes int) error {
 
 func receiveBuffer(conn *net.UDPConn) (n int, err error) {
 	var e error
-	err = control(conn, func(fd int) { n, e = syscall.GetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_RCVBUF) })
+	err = withFD(conn, func(fd int) { n, e = syscall.GetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_RCVBUF) })
 	return n, errors.Join(err, e)
 }
 
-func control(conn *net.UDPConn, f func(fd int)) error {
+func withFD(conn *net.UDPConn, f func(fd int)) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return err
