@@ -103,7 +103,7 @@ func TestPacerSteady(t *testing.T) {
 			return 50*time.Microsecond + time.Duration(rng.Int64N(10_000))
 		}
 		first := w.next(t, p)
-		const n = 20_000
+		const n = 5000
 		last := first
 		for i := time.Duration(1); i <= n; i++ {
 			if i%1000 == 0 {
@@ -272,6 +272,20 @@ func TestPacerContext(t *testing.T) {
 	}
 	if err := p.Wait(ctx); !errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+	// A clock that stands still holds nobody.
+	w, stuck := newWorld(t, PacerConfig{Gap: 10 * time.Microsecond})
+	w.next(t, stuck)
+	w.look = 0
+	looks := 0
+	by := timebase{clock: func() time.Duration {
+		if looks++; looks == 2*manyLooks {
+			w.stopped = context.Canceled
+		}
+		return w.now
+	}}
+	if _, err := stuck.wait(nil, w, by); !errors.Is(err, context.Canceled) || looks > 4*manyLooks {
+		t.Errorf("%v after %d looks", err, looks)
 	}
 	quick, err := NewPacer(PacerConfig{Gap: 10 * time.Millisecond}) // by a timer, a sleep and the clock
 	if err != nil {

@@ -25,6 +25,10 @@ type sleeper interface {
 	Ended(ctx context.Context) error
 }
 
+// manyLooks is more looks at the clock than a spin takes, unless it stands still: a
+// LaunchClock is the caller's.
+const manyLooks = 1 << 16
+
 // minNap is the shortest sleep that is worth its system call.
 const minNap = 20 * time.Microsecond
 
@@ -43,7 +47,13 @@ func (p *Pacer) wait(ctx context.Context, in sleeper, by timebase) (at time.Dura
 		}
 		rest := at - now - early
 		if rest < minNap {
-			for by.clock() < at {
+			for looks := 1; by.clock() < at; looks++ {
+				if looks%manyLooks > 0 {
+					continue
+				}
+				if err := in.Ended(ctx); err != nil {
+					return 0, err
+				}
 			}
 			continue
 		}
