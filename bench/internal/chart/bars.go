@@ -80,9 +80,9 @@ func (c *canvas) bar(b Bar, x scale, left, y float64) {
 	c.rect("bar", left, top, tip-left, barHeight)
 	if b.High > b.Low {
 		low, high := x.at(b.Low), x.at(b.High)
-		c.line("ink", low, y, high, y)
-		c.line("ink", low, y-4, low, y+4)
-		c.line("ink", high, y-4, high, y+4)
+		d := "M" + num(low) + " " + num(y) + "H" + num(high) + "M" + num(low) + " " + num(y-4) + "v8M" + num(high) + " " + num(y-4) + "v8"
+		c.path("halo", d) // so that it is seen on every bar
+		c.path("ink", d)
 	}
 	c.end()
 	c.text("value", "start", max(tip, x.at(b.High), x.at(b.Beyond))+6, y+4, b.Text)

@@ -14,6 +14,7 @@ type Point struct {
 	X, Y      float64
 	Low, High float64
 	Tip       string
+	Bare      bool // no mark: the line only passes there
 }
 
 // A Series is one line, in the order of X.
@@ -29,6 +30,9 @@ type Lines struct {
 	Label  string // a sentence for who cannot see it
 	X, Y   Axis
 	Series []Series
+	// Bridge has lines go on over places where they have no value and others have
+	// one. Otherwise they break there.
+	Bridge bool
 }
 
 // Room around the plot of a line chart.
@@ -38,7 +42,8 @@ const (
 	roomTop     = 26.0
 	roomBottom  = 40.0
 	labelGap    = 14.0 // between two names at the ends of lines
-	leader      = 16.0 // from the plot to the names
+	leader      = 18.0 // from the plot to the names and the marks before them
+	legendMark  = 9.0  // room of such a mark
 )
 
 // A plot is a line chart that is being drawn.
@@ -72,7 +77,7 @@ func (l Lines) SVG() template.HTML {
 	}
 	slices.Sort(p.xs)
 	p.xs = slices.Compact(p.xs)
-	p.right = width - leader - 4 - letter*float64(names)
+	p.right = width - leader - legendMark - letter*float64(names+1)
 	p.y, p.yt = l.Y.fit(least, most, p.end, p.begin)
 	p.x, p.xt = l.X.span(p.xs[0], p.xs[len(p.xs)-1], roomLeft+10, p.right-6), l.X.Ticks
 	if p.xt == nil {
@@ -151,14 +156,13 @@ func (p *plot) room(i int) bool {
 	return true
 }
 
-// series draws a line with its marks. It breaks where a value is missing that
-// another series has.
+// series draws a line with its marks.
 func (p *plot) series(s Series) {
 	d, before := "", -2
 	for _, pt := range s.Points {
 		i, _ := slices.BinarySearch(p.xs, pt.X)
 		step := "L"
-		if i != before+1 {
+		if d == "" || i != before+1 && !p.lines.Bridge {
 			step = "M"
 		}
 		d += step + num(p.x.at(pt.X)) + " " + num(p.y.at(pt.Y))
@@ -167,6 +171,9 @@ func (p *plot) series(s Series) {
 	p.b.WriteString(`<g class="` + class(s.Slot) + `">`)
 	p.path("line", d)
 	for _, pt := range s.Points {
+		if pt.Bare {
+			continue
+		}
 		x := p.x.at(pt.X)
 		p.group("point", pt.Tip)
 		if pt.High > pt.Low {
@@ -211,8 +218,9 @@ func (p *plot) names() {
 	}
 	for _, n := range all {
 		p.b.WriteString(`<g class="` + class(n.s.Slot) + `">`)
-		p.line("leader", n.x+5, n.y, p.right+leader-3, n.t)
-		p.text("name", "start", p.right+leader, n.t+4, n.s.Name)
+		p.line("leader", n.x+5, n.y, p.right+leader-6, n.t)
+		p.mark(n.s.Slot, p.right+leader, n.t)
+		p.text("name", "start", p.right+leader+legendMark, n.t+4, n.s.Name)
 		p.canvas.end()
 	}
 }

@@ -113,14 +113,16 @@ func logTicks(least, most float64) []Tick {
 	}
 }
 
-// thin takes the fives and twos away where there are many.
+// thin takes the fives and twos away where there are many, but for the ends.
 func thin(ticks []Tick) []Tick {
 	if len(ticks) <= 7 {
 		return ticks
 	}
 	var out []Tick
-	for _, t := range ticks {
-		if e := math.Log10(t.At); math.Abs(e-math.Round(e)) < 1e-9 {
+	for i, t := range ticks {
+		e := math.Log10(t.At)
+		end := (i == 0 || i == len(ticks)-1) && len(ticks) <= 15
+		if end || math.Abs(e-math.Round(e)) < 1e-9 {
 			out = append(out, t)
 		}
 	}

@@ -14,10 +14,10 @@ import (
 // Sizes of a drawing, in its own units. On a telephone one is a little less than a
 // pixel, on a desk a little more.
 const (
-	width    = 440.0
-	fontSize = 12.0
-	// letter is about as wide as a letter of that size is; text is not measured here.
-	letter = 6.3
+	width = 440.0 // the text in it is 12 high
+	// letter is about as wide as a letter of that size is in the widest of the usual
+	// fonts; text is not measured here.
+	letter = 7.3
 )
 
 // A canvas collects the elements of a drawing.

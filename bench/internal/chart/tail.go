@@ -4,11 +4,12 @@ package chart
 
 import (
 	"math"
+	"slices"
 	"strconv"
 )
 
 // tailTicks are the shares that an axis of percentiles names, if it reaches so far.
-var tailTicks = []float64{0, 50, 90, 99, 99.9, 99.99, 99.999, 99.9999}
+var tailTicks = []float64{0, 50, 90, 99, 99.9, 99.99, 99.999}
 
 // A Tail is an axis of percentiles on which each further nine takes the same room: a
 // distribution's tail is what it is drawn for. The largest value of all has a place
@@ -21,9 +22,14 @@ func NewTail(most float64) Tail { return Tail{nines(min(most, tailTicks[len(tail
 // At is where a percentile stands on it. That of 100 is the largest value.
 func (t Tail) At(percent float64) float64 {
 	if percent >= 100 {
-		return t.reach + t.reach/8
+		return t.reach + t.reach/5
 	}
 	return min(nines(percent), t.reach)
+}
+
+// Named tells whether the axis has a tick for a percentile.
+func (t Tail) Named(percent float64) bool {
+	return percent >= 100 || slices.Contains(tailTicks, percent)
 }
 
 // Axis has the ticks.
@@ -31,7 +37,11 @@ func (t Tail) Axis(title string) Axis {
 	a := Axis{Title: title}
 	for _, p := range tailTicks {
 		if at := nines(p); at <= t.reach+1e-9 {
-			a.Ticks = append(a.Ticks, Tick{at, strconv.FormatFloat(p, 'f', -1, 64)})
+			text := strconv.FormatFloat(p, 'f', -1, 64)
+			if p == 0 {
+				text = "" // the median beside it matters more
+			}
+			a.Ticks = append(a.Ticks, Tick{at, text})
 		}
 	}
 	a.Ticks = append(a.Ticks, Tick{t.At(100), "max"})

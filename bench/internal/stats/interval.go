@@ -16,13 +16,13 @@ const Confidence = 0.95
 // the probability Confidence, which is 0 for a single run: that says nothing about
 // others.
 type Summary struct {
-	Runs       int     `json:"runs"`
+	Runs       int     `json:"-"` // known, as the confidence is, to whoever holds several summaries of the same runs
 	Median     float64 `json:"median"`
 	Min        float64 `json:"min"`
 	Max        float64 `json:"max"`
 	Low        float64 `json:"ci_low"`
 	High       float64 `json:"ci_high"`
-	Confidence float64 `json:"ci_confidence"`
+	Confidence float64 `json:"-"`
 }
 
 // Summarize sums up the figures of runs, in any order; of none it is zero.
