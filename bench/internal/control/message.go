@@ -14,7 +14,7 @@ import (
 )
 
 // Version is the protocol's. Both ends must have the same one.
-const Version = 3
+const Version = 4
 
 // A Type says what a message means and which body it has.
 type Type string

@@ -16,6 +16,7 @@ import (
 type Document struct {
 	Env     Env      `json:"env"`
 	Results []Result `json:"results"`
+	Summary []Group  `json:"summary"` // of the rows that have results
 }
 
 // A Result is one measured run of one path. Rates are over Seconds; counts are
@@ -72,6 +73,8 @@ type Latency struct {
 	P99  float64 `json:"p99"`
 	P999 float64 `json:"p99.9"`
 	Max  float64 `json:"max"`
+	// Percentiles are more of the distribution, as far as so many trips can tell.
+	Percentiles []Percentile `json:"percentiles,omitempty"`
 }
 
 // LostPercent is the share of the sent datagrams that was lost.

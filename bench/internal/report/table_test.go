@@ -151,7 +151,7 @@ func TestSchema(t *testing.T) {
 	if err := json.Unmarshal(b, &top); err != nil {
 		t.Fatal(err)
 	}
-	if len(top) != 2 || top["env"] == nil {
+	if len(top) != 3 || top["env"] == nil || top["summary"] == nil {
 		t.Errorf("%d members at the top", len(top))
 	}
 	if err := json.Unmarshal(top["results"], &results); err != nil {

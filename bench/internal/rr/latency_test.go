@@ -5,6 +5,7 @@ package rr
 import (
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -50,7 +51,7 @@ func TestLatencyOracle(t *testing.T) {
 // TestLatencySmall: of few round trips, and of none.
 func TestLatencySmall(t *testing.T) {
 	r := newRecorder()
-	if got := r.latency(); got != (Latency{}) {
+	if got := r.latency(); !reflect.DeepEqual(got, Latency{}) {
 		t.Errorf("of nothing: %+v", got)
 	}
 	r.add(7 * time.Microsecond)
@@ -71,6 +72,34 @@ func TestLatencySteps(t *testing.T) {
 		r.add(d)
 		if got := r.latency().P50; got < d || float64(got) > 1.001*float64(d) {
 			t.Errorf("%d ns was noted as %d", d, got)
+		}
+	}
+}
+
+// TestLatencyPercentiles: they rise, agree with those that have names, and go no
+// further into the tail than there are round trips.
+func TestLatencyPercentiles(t *testing.T) {
+	for n, last := range map[int]float64{1: 0, 2: 50, 9: 75, 10: 90, 999: 99.5, 1000: 99.9, 9999: 99.95, 10_000: 99.99, 100_000: 99.999} {
+		r := newRecorder()
+		for i := range n {
+			r.add(time.Duration(1000 + i))
+		}
+		l := r.latency()
+		ps := l.Percentiles
+		if got := ps[len(ps)-2].Percent; got != last {
+			t.Errorf("of %d: the last is %v, want %v", n, got, last)
+		}
+		if ps[0].Time < 1000 || float64(ps[0].Time) > 1001 || ps[len(ps)-1] != (Percentile{100, l.Max}) {
+			t.Errorf("of %d: %v to %v", n, ps[0], ps[len(ps)-1])
+		}
+		named := map[float64]time.Duration{50: l.P50, 90: l.P90, 99: l.P99, 99.9: l.P999}
+		for i, p := range ps {
+			if want, ok := named[p.Percent]; ok && p.Time != want {
+				t.Errorf("of %d: %v, want %v", n, p, want)
+			}
+			if i > 0 && (p.Percent <= ps[i-1].Percent || p.Time < ps[i-1].Time) {
+				t.Errorf("of %d: %v after %v", n, p, ps[i-1])
+			}
 		}
 	}
 }

@@ -76,7 +76,11 @@ func countTrips(_ control.Prepare, client, server report.Side) (report.Result, e
 // latency is l in microseconds.
 func latency(l rr.Latency) *report.Latency {
 	us := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
-	return &report.Latency{P50: us(l.P50), P90: us(l.P90), P99: us(l.P99), P999: us(l.P999), Max: us(l.Max)}
+	out := &report.Latency{P50: us(l.P50), P90: us(l.P90), P99: us(l.P99), P999: us(l.P999), Max: us(l.Max)}
+	for _, p := range l.Percentiles {
+		out.Percentiles = append(out.Percentiles, report.Percentile{Percent: p.Percent, Micros: us(p.Time)})
+	}
+	return out
 }
 
 func tripNotes(p Plan, doc report.Document) []string {

@@ -5,6 +5,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"strings"
@@ -182,7 +183,7 @@ func TestOrder(t *testing.T) {
 	relay := prepare(control.RoleSender, "wire")
 	relay.Prepare.Test = "relay race"
 	r.refused(prepare(control.RoleSender, "wire"), "prepare before hello")
-	r.refused(control.Message{Type: control.TypeHello, Hello: &control.Hello{Version: control.Version + 1}}, "protocol version 4, this worker has 3")
+	r.refused(control.Message{Type: control.TypeHello, Hello: &control.Hello{Version: control.Version + 1}}, fmt.Sprintf("protocol version %d, this worker has %d", control.Version+1, control.Version))
 	r.refused(start(1, time.Second), "start before hello")
 	r.must(hello(), control.TypeHello)
 	r.refused(start(1, time.Second), "without a path")
