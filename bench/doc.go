@@ -18,6 +18,15 @@
 // nothing behind, however it ends.
 //
 // The table goes to standard output, progress to standard error if that is a
-// terminal. The exit status is 0, or 1 if the bench broke, or 2 if it was asked
-// for what it cannot do.
+// terminal. There are other formats: netperf's lines, Go benchmark lines for
+// benchstat, CSV, JSON, and one HTML page with figures that loads nothing. The exit
+// status is 0, or 1 if the bench broke, or 2 if it was asked for what it cannot do.
+//
+//	go run ./bench -json new.json -html new.html
+//	go run ./bench report new.json -format bench       draws results again
+//	go run ./bench compare old.json new.json           what changed beyond the noise
+//
+// These two need no rights, and run on other systems, too. Compare has the exit status
+// 0 if nothing is worse, 1 if something is worse or does not run any more, and 2 if
+// the files cannot be read or compared. Take five runs or more to compare.
 package main

@@ -32,7 +32,7 @@ const (
 // options is what the command line asks for.
 type options struct {
 	plan suite.Plan
-	json string // path of a file, empty for none
+	out  outputs
 	args []string
 }
 
@@ -89,7 +89,7 @@ func parseFlags(args []string, known, usual func(path.Kind) []string, w io.Write
 func (o *options) define(fs *flag.FlagSet) {
 	fs.DurationVar(&o.plan.Duration, "duration", time.Second, "length of one run, without the warm-up before it")
 	fs.IntVar(&o.plan.Runs, "runs", 3, "runs of each row; the table shows the median")
-	fs.StringVar(&o.json, "json", "", "write all runs to this `file`")
+	o.out.define(fs)
 }
 
 // findTest takes the test off the arguments, if they begin with one.
@@ -106,6 +106,10 @@ func usage(w io.Writer, which suite.Test, fs *flag.FlagSet) {
 	fmt.Fprint(w, "usage: bench [test] [flags]\n\nTests, the first unless you name one:\n")
 	for _, t := range suite.All() {
 		fmt.Fprintf(w, "  %-8s %s\n", t.Name, t.What)
+	}
+	fmt.Fprint(w, "\nWith files of results, no rights needed:\n")
+	for _, c := range commands() {
+		fmt.Fprintf(w, "  %-8s %s\n", c.name, c.what)
 	}
 	fmt.Fprintf(w, "\nFlags of %s:\n", which.Name)
 	fs.SetOutput(w)

@@ -37,7 +37,7 @@ func TestFlagDefaults(t *testing.T) {
 	}
 	p := o.plan
 	if p.Test.Name != "stream" || !slices.Equal(p.Paths(), usual(path.Stream)) || !slices.Equal(p.Sizes(), []int{64, 1472}) || p.Duration != time.Second ||
-		p.Runs != 3 || !slices.Equal(p.MTUs(), []int{1500}) || p.Rows[0].Batch != 64 || o.json != "" || p.Warmup <= 0 || p.Patience <= 0 {
+		p.Runs != 3 || !slices.Equal(p.MTUs(), []int{1500}) || p.Rows[0].Batch != 64 || o.out.json != "" || p.Warmup <= 0 || p.Patience <= 0 {
 		t.Errorf("%+v", o)
 	}
 	// All paths of the issue, with two sizes, must fit into a minute.
@@ -54,7 +54,7 @@ func TestFlags(t *testing.T) {
 	}
 	p := o.plan
 	if !slices.Equal(p.Paths(), []string{"xdp", "mmsg"}) || !slices.Equal(p.Sizes(), []int{18, 8972}) || p.Duration != 2*time.Second ||
-		p.Runs != 5 || !slices.Equal(p.MTUs(), []int{9000}) || p.Rows[0].Batch != 32 || o.json != "r.json" {
+		p.Runs != 5 || !slices.Equal(p.MTUs(), []int{9000}) || p.Rows[0].Batch != 32 || o.out.json != "r.json" {
 		t.Errorf("%+v", o)
 	}
 }
@@ -129,7 +129,7 @@ func TestFlagHelp(t *testing.T) {
 	if _, err := parseFlags([]string{"-h"}, known, usual, &b); !errors.Is(err, flag.ErrHelp) {
 		t.Errorf("error %v", err)
 	}
-	for _, name := range []string{"usage: bench [test]", "stream", "rr", "-paths", "-sizes", "-duration", "-runs", "-mtu", "-batch", "-json"} {
+	for _, name := range []string{"usage: bench [test]", "stream", "rr", "-paths", "-sizes", "-duration", "-runs", "-mtu", "-batch", "-json", "-csv", "-html", "-format", "report", "compare"} {
 		if !strings.Contains(b.String(), name) {
 			t.Errorf("help lacks %s:\n%s", name, b.String())
 		}

@@ -18,15 +18,6 @@ import (
 	"github.com/xdpath/xdpath/bench/internal/cpu"
 	"github.com/xdpath/xdpath/bench/internal/path"
 	"github.com/xdpath/xdpath/bench/internal/referee"
-	"github.com/xdpath/xdpath/bench/internal/report"
-)
-
-// Exit statuses.
-const (
-	exitOK          = 0
-	exitBroken      = 1
-	exitUsage       = 2
-	exitInterrupted = 130
 )
 
 func main() {
@@ -40,6 +31,9 @@ func main() {
 func run(args []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 && args[0] == checkArg {
 		return runCheck(args[1:], check.System{}, stdout, stderr)
+	}
+	if status, ok := runCommand(args, stdout, stderr); ok {
+		return status
 	}
 	opts, err := parseFlags(args, path.Names, path.Usual, stderr)
 	if errors.Is(err, flag.ErrHelp) {
@@ -59,11 +53,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case ctx.Err() != nil:
 		fmt.Fprintln(stderr, "bench: interrupted")
 		return exitInterrupted
-	case err != nil:
-		fmt.Fprintln(stderr, "bench:", err)
-		return exitBroken
+	default:
+		return status(err, stderr)
 	}
-	return exitOK
 }
 
 // listen is how long the bench looks at what else the machine does.
@@ -87,7 +79,7 @@ func busyBefore(ctx context.Context) (float64, error) {
 
 // bench runs the plan on this machine and writes what came of it.
 func bench(ctx context.Context, opts options, stdout, stderr io.Writer) error {
-	out, err := openJSON(opts.json)
+	out, err := opts.out.open()
 	if err != nil {
 		return err
 	}
@@ -108,8 +100,5 @@ func bench(ctx context.Context, opts options, stdout, stderr io.Writer) error {
 		return err
 	}
 	doc := document(opts, outcome, busy)
-	if err := report.WriteTable(stdout, opts.plan.Test.Columns(), report.Rows(doc), doc.Env.Notes); err != nil {
-		return fmt.Errorf("write table: %w", err)
-	}
-	return out.commit(doc)
+	return out.write(stdout, doc)
 }

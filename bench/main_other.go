@@ -11,6 +11,9 @@ import (
 )
 
 func main() {
-	fmt.Fprintf(os.Stderr, "bench: AF_XDP is a part of Linux: not supported on %s\n", runtime.GOOS)
-	os.Exit(2)
+	if status, ok := runCommand(os.Args[1:], os.Stdout, os.Stderr); ok {
+		os.Exit(status)
+	}
+	fmt.Fprintf(os.Stderr, "bench: AF_XDP is a part of Linux: not supported on %s, only report and compare are\n", runtime.GOOS)
+	os.Exit(exitUsage)
 }

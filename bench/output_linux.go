@@ -26,6 +26,7 @@ func document(opts options, out referee.Outcome, busy float64) report.Document {
 		},
 		Results: out.Results,
 	}
+	doc = report.Settle(doc)
 	doc.Env.Notes = notes(opts.plan, doc, out)
 	return doc
 }
