@@ -43,7 +43,7 @@ func messages() []Message {
 		{Type: TypeTotals},
 		{Type: TypeTotals, Totals: &Totals{
 			Run: 3, Elapsed: time.Second, Sent: 1 << 60, Images: 50, Tally: stream.Tally{Received: 1, Duplicated: 2, Reordered: 3, Truncated: 4, Corrupt: 5, Foreign: 6},
-			Lost: loss.Counts{{Place: loss.Socket, N: 9, Each: 64}}, Machine: cpu.Times{User: 1, CPUs: 2}, User: 1, System: 2, Info: info,
+			Lost: loss.Counts{{Place: loss.Socket, N: 9, Each: 64}}, Machine: cpu.Times{User: 1, CPUs: 2, Wall: 2 * time.Second}, User: 1, System: 2, Info: info,
 		}},
 		{Type: TypeTotals, Totals: &Totals{
 			Run: 4, Sent: 7, Tally: stream.Tally{Received: 6, Duplicated: 1},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Times is the time that the processors of a machine spent, in clock ticks
@@ -21,7 +22,16 @@ type Times struct {
 	SoftIRQ uint64 `json:"softirq"`
 	Steal   uint64 `json:"steal"`
 	CPUs    int    `json:"cpus"` // online
+
+	// Wall is the time that all processors together had, by the clock, between two
+	// readings: more exact than the sum of the ticks. 0 in a single reading.
+	Wall time.Duration `json:"wall,omitempty"`
+	// At is when the times were read, on the monotonic clock.
+	At time.Duration `json:"-"`
 }
+
+// Tick is the unit of the times: USER_HZ is 100 on every port that Go has.
+const Tick = 10 * time.Millisecond
 
 // Busy is the part of the time that is not idle. Time stolen by a hypervisor
 // is in it: the machine wanted to run.
@@ -46,6 +56,7 @@ func (t Times) Since(earlier Times) Times {
 		SoftIRQ: since(t.SoftIRQ, earlier.SoftIRQ),
 		Steal:   since(t.Steal, earlier.Steal),
 		CPUs:    t.CPUs,
+		Wall:    max(0, t.At-earlier.At) * time.Duration(t.CPUs),
 	}
 }
 
@@ -61,6 +72,7 @@ func (t Times) Plus(o Times) Times {
 		SoftIRQ: t.SoftIRQ + o.SoftIRQ,
 		Steal:   t.Steal + o.Steal,
 		CPUs:    t.CPUs + o.CPUs,
+		Wall:    t.Wall + o.Wall,
 	}
 }
 
@@ -73,7 +85,16 @@ func since(now, earlier uint64) uint64 {
 
 // Utilization is the busy share of all processors, in percent: 100 is every
 // processor busy all the time. It is 0 for a window too short for a tick.
+//
+// It is what the clock has more than the idle time. That is exact, since the kernel
+// notes when a processor goes to sleep and wakes (NO_HZ), where it only samples the
+// busy columns, at its ticks: work that keeps time with these, as a camera at 50
+// images a second does, is in them too often or never.
 func (t Times) Utilization() float64 {
+	if t.Wall > 0 {
+		idle := time.Duration(t.Idle+t.IOWait) * Tick
+		return 100 * float64(max(0, t.Wall-idle)) / float64(t.Wall)
+	}
 	total := t.Total()
 	if total == 0 {
 		return 0

@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"testing"
+	"time"
 )
 
 const stat = `cpu  100 20 300 4000 50 6 70 8 90 9
@@ -47,18 +48,18 @@ func TestParseStatErrors(t *testing.T) {
 }
 
 func TestSince(t *testing.T) {
-	before := Times{User: 10, Nice: 1, System: 5, Idle: 100, IOWait: 7, IRQ: 1, SoftIRQ: 2, Steal: 3, CPUs: 2}
-	after := Times{User: 110, Nice: 3, System: 10, Idle: 99, IOWait: 9, IRQ: 2, SoftIRQ: 52, Steal: 3, CPUs: 4}
-	want := Times{User: 100, Nice: 2, System: 5, Idle: 0, IOWait: 2, IRQ: 1, SoftIRQ: 50, CPUs: 4}
+	before := Times{User: 10, Nice: 1, System: 5, Idle: 100, IOWait: 7, IRQ: 1, SoftIRQ: 2, Steal: 3, CPUs: 2, At: 1500}
+	after := Times{User: 110, Nice: 3, System: 10, Idle: 99, IOWait: 9, IRQ: 2, SoftIRQ: 52, Steal: 3, CPUs: 4, At: 1700}
+	want := Times{User: 100, Nice: 2, System: 5, Idle: 0, IOWait: 2, IRQ: 1, SoftIRQ: 50, CPUs: 4, Wall: 800}
 	if got := after.Since(before); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 
 func TestPlus(t *testing.T) {
-	a := Times{1, 2, 3, 4, 5, 6, 7, 8, 2}
-	b := Times{10, 20, 30, 40, 50, 60, 70, 80, 4}
-	if got, want := a.Plus(b), (Times{11, 22, 33, 44, 55, 66, 77, 88, 6}); got != want {
+	a := Times{1, 2, 3, 4, 5, 6, 7, 8, 2, 9, 0}
+	b := Times{10, 20, 30, 40, 50, 60, 70, 80, 4, 90, 0}
+	if got, want := a.Plus(b), (Times{11, 22, 33, 44, 55, 66, 77, 88, 6, 99, 0}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
@@ -75,6 +76,10 @@ func TestUtilization(t *testing.T) {
 		{"one of two", Times{User: 100, Idle: 100, CPUs: 2}, 50},
 		{"soft interrupts count", Times{SoftIRQ: 50, IRQ: 50, Idle: 100, CPUs: 2}, 50},
 		{"stolen time counts", Times{Steal: 50, Idle: 150, CPUs: 2}, 25},
+		{"what ticks have missed", Times{User: 1, Idle: 100, IOWait: 50, CPUs: 2, Wall: 2 * time.Second}, 25},
+		{"what ticks saw too often", Times{User: 100, Idle: 150, CPUs: 2, Wall: 2 * time.Second}, 25},
+		{"idle by more than the clock", Times{Idle: 201, CPUs: 2, Wall: 2 * time.Second}, 0},
+		{"never idle", Times{User: 190, CPUs: 2, Wall: 2 * time.Second}, 100},
 		{"all", Times{User: 1, Nice: 2, System: 3, IRQ: 4, SoftIRQ: 5, Steal: 6, CPUs: 1}, 100},
 	}
 	for _, tt := range tests {

@@ -17,7 +17,13 @@ func Machine() (Times, error) {
 	if err != nil {
 		return Times{}, fmt.Errorf("cpu: %w", err)
 	}
-	return ParseStat(string(text))
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		return Times{}, fmt.Errorf("cpu: read clock: %w", err)
+	}
+	t, err := ParseStat(string(text))
+	t.At = time.Duration(now.Nano())
+	return t, err
 }
 
 // Process returns the time that all threads of this process have run, in and

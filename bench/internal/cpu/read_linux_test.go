@@ -54,6 +54,12 @@ func TestMachine(t *testing.T) {
 	if used.Busy() == 0 || int64(used.Busy()) > outer {
 		t.Errorf("busy %d of %d ticks; read around it: %d of %d", used.Busy(), used.Total(), outer, total1-total0)
 	}
+	if used.Wall < 100*time.Millisecond*time.Duration(used.CPUs) || after.At <= before.At {
+		t.Errorf("%v of %d processors, from %v to %v", used.Wall, used.CPUs, before.At, after.At)
+	}
+	if u := used.Utilization(); u <= 0 || u > 100 {
+		t.Errorf("%v %%", u)
+	}
 	if used.CPUs < runtime.NumCPU() {
 		t.Errorf("%d processors, the runtime sees %d", used.CPUs, runtime.NumCPU())
 	}
