@@ -11,6 +11,7 @@ import (
 
 	"github.com/xdpath/xdpath/examples/camera/gv"
 	"github.com/xdpath/xdpath/examples/camera/pattern"
+	"github.com/xdpath/xdpath/udp"
 )
 
 // Via is how the stream is sent.
@@ -45,7 +46,8 @@ type Config struct {
 	FirstBlock uint64 // id of the first image after each start; default 1
 	Faults     Faults
 
-	Via Via
+	Via    Via
+	Gather udp.GatherPolicy // with XDP
 
 	Port uint16 // of control; default 3956, where viewers look for it
 }

@@ -105,8 +105,13 @@ func (c *control) obey(cmd gv.Command, from netip.AddrPort, now time.Time) (gv.S
 		return c.writeMem(cmd.Body, from, now)
 	case gv.ResendReq:
 		r, err := gv.ParseResend(cmd)
-		if err != nil || from != c.owner || !c.owner.IsValid() || r.Channel != 0 {
+		// Viewers ask from the port that the stream comes to. The packets go there
+		// whoever asks.
+		switch {
+		case err != nil || r.Channel != 0:
 			return gv.InvalidParameter, nil
+		case !c.owner.IsValid() || from.Addr() != c.owner.Addr():
+			return gv.AccessDenied, nil
 		}
 		c.do.resend(r)
 		return gv.OK, nil
@@ -116,12 +121,22 @@ func (c *control) obey(cmd gv.Command, from netip.AddrPort, now time.Time) (gv.S
 	return gv.NotImplemented, nil
 }
 
-// expire releases control if its owner has not been heard of for too long.
+// stall is how much too late expire may be called to count.
+const stall = 250 * time.Millisecond
+
+// expire releases control if its owner has not been heard of for too long. If that is
+// noticed much too late, the camera itself was not running, and perhaps could not
+// hear: it waits once more.
 func (c *control) expire(now time.Time) {
-	if c.owner.IsValid() && !now.Before(c.deadline()) {
-		c.counts.Heartbeats++
-		c.release()
+	if !c.owner.IsValid() || now.Before(c.deadline()) {
+		return
 	}
+	if now.Sub(c.deadline()) > stall {
+		c.heard = now
+		return
+	}
+	c.counts.Heartbeats++
+	c.release()
 }
 
 // deadline is when control ends if nothing comes; the zero time if nobody has it.

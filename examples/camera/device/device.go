@@ -75,6 +75,7 @@ func (d *Device) obey(ctx context.Context) error {
 		var timeout net.Error
 		switch {
 		case errors.As(err, &timeout) && timeout.Timeout():
+			c.expire(now)
 		case errors.Is(err, net.ErrClosed) || ctx.Err() != nil:
 			return nil
 		case err != nil: // the link is down, say
@@ -85,12 +86,10 @@ func (d *Device) obey(ctx context.Context) error {
 			}
 		default:
 			from = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
-			c.expire(now) // before who comes too late could prevent it
 			if reply := c.answer(out, from, in[:n], now); reply != nil {
 				d.reply(reply, from)
 			}
 		}
-		c.expire(now)
 		d.publish(c.counts)
 	}
 }
@@ -140,6 +139,8 @@ func (d *Device) start(s settings) error {
 	if err != nil {
 		return err
 	}
+	// Until now, packets of the stream before could still be asked for.
+	d.store.forget()
 	d.change(s)
 	var ctx context.Context
 	ctx, st.cut = context.WithCancel(d.life)
@@ -152,7 +153,6 @@ func (d *Device) stop() {
 	if d.current != nil {
 		d.current.stop()
 		d.current = nil
-		d.store.forget()
 	}
 }
 
@@ -169,6 +169,13 @@ func (d *Device) test(n int) error {
 	header := make([]byte, gv.HeaderSize)
 	return d.out.single(ctx, header, 0, n-len(header), 0)
 }
+
+// String says how it streams.
+func (d *Device) String() string { return d.out.String() }
+
+// Gaps are the times from packet to packet that were achieved, with a histogram; empty
+// if there was no delay.
+func (d *Device) Gaps() string { return d.out.gaps() }
 
 // Close gives everything up. Run does it too.
 func (d *Device) Close() error {

@@ -51,13 +51,16 @@ func (d *Device) serve(ctx context.Context, r gv.Resend) error {
 	defer d.store.done(uint64(i) + 1)
 	img, sent := d.store.look(i)
 	last := min(r.Last, img.trailer())
-	if r.First > last {
+	if r.First > last && r.First <= r.Last {
 		d.counts.impossible.Add(1)
 		return d.refuse(ctx, gv.Resend{Block: r.Block, First: r.First, Last: r.First, Extended: r.Extended}, gv.Unavailable)
 	}
+	if r.First > last {
+		return nil // backwards
+	}
 	// What was never sent comes by itself.
 	if latest := sent.Load(); last > latest {
-		d.counts.early.Add(uint64(last - max(latest, r.First-1)))
+		d.counts.early.Add(uint64(last) + 1 - uint64(max(latest+1, r.First)))
 		last = latest
 	}
 	if r.First > last {

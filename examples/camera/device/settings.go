@@ -17,6 +17,7 @@ const (
 	widthStep, heightStep = 4, 2
 	minHeartbeat          = 500 // ms; less is a mistake
 	minPacket             = 220 // bytes of the smallest packet size
+	maxPacket             = 16404
 	maxRate               = 1e6 // a thousand images a second
 )
 
@@ -157,19 +158,22 @@ func (c *control) setRate(v uint32) gv.Status {
 	return c.keepLive(regRate, v)
 }
 
-// setPacketSize refuses what would be sent in fragments, or not at all: a size that
-// only seems to work makes every image incomplete. With the bit for it, a packet of
-// the size is sent at once, so that the receiver sees whether it gets through.
+// setPacketSize sets the packet size. With the bit for it, a packet of the size is
+// sent at once, so that the receiver sees whether it gets through.
+//
+// A size over the MTU can be set, since viewers try sizes from large to small and do
+// not understand a refusal; but nothing is ever sent with it: no test packet, so that
+// they see that it does not work, and no stream.
 func (c *control) setPacketSize(v uint32) gv.Status {
 	size := int(v & gv.SCPSSize)
-	if size < minPacket || size > c.do.mtu() {
+	if size < minPacket || size > maxPacket {
 		return gv.InvalidParameter
 	}
 	c.set(gv.RegSCPS, v&^gv.SCPSFireTest)
 	if v&gv.SCPSFireTest == 0 {
 		return gv.OK
 	}
-	if !c.target().IsValid() || c.do.test(gv.TestPacketLen(size)) != nil {
+	if !c.target().IsValid() || size > c.do.mtu() || c.do.test(gv.TestPacketLen(size)) != nil {
 		return gv.WrongConfig
 	}
 	return gv.OK
@@ -217,7 +221,7 @@ func (c *control) acquire(v uint32) gv.Status {
 		c.streaming = false
 		return c.keep(regAcquisition, 0)
 	}
-	// The link's MTU may have shrunk since the size was set.
+	// What is over the MTU would be sent in fragments, or not at all.
 	if !c.target().IsValid() || c.settings().packet > c.do.mtu() {
 		return gv.WrongConfig
 	}

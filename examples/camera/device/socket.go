@@ -46,6 +46,8 @@ func (s *socket) aim(dst netip.AddrPort) { s.to.Store(&dst) }
 func (s *socket) mtu() int               { return s.most }
 func (s *socket) port() uint16           { return s.conn.LocalAddr().(*net.UDPAddr).AddrPort().Port() }
 func (s *socket) close() error           { return s.conn.Close() }
+func (s *socket) gaps() string           { return "" }
+func (s *socket) String() string         { return "an ordinary socket" }
 
 // wait: such a socket never ends by itself.
 func (s *socket) wait(ctx context.Context) error {

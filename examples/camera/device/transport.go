@@ -32,6 +32,10 @@ type transport interface {
 	completed(cookies []uint64) int
 	// wait returns when ctx ends, or with an error when there is no use in going on.
 	wait(ctx context.Context) error
+	// gaps are the times from packet to packet, in words; empty if none was asked for.
+	gaps() string
+	// String says what it is.
+	String() string
 	close() error
 }
 
