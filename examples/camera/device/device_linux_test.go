@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xdpath/xdpath/examples/camera/control"
+	viewer "github.com/xdpath/xdpath/examples/camera/control"
 	"github.com/xdpath/xdpath/examples/camera/gv"
 	"github.com/xdpath/xdpath/internal/testnet"
 	"github.com/xdpath/xdpath/udp"
@@ -28,7 +28,7 @@ type rig struct {
 	pair   *testnet.Pair
 	device *Device
 	ended  chan error
-	client *control.Client
+	client *viewer.Client
 	stream *net.UDPConn
 	packet []byte
 }
@@ -69,7 +69,7 @@ func newRig(t *testing.T, link testnet.Config, cfg Config) *rig {
 // view opens what the viewer needs.
 func (r *rig) view() (err error) {
 	// The camera may be busy: a command is tried for long.
-	r.client, err = control.Dial(control.Config{Camera: netip.AddrPortFrom(r.pair.A.IP4, 0), Timeout: time.Second, Tries: 20})
+	r.client, err = viewer.Dial(viewer.Config{Camera: netip.AddrPortFrom(r.pair.A.IP4, 0), Timeout: time.Second, Tries: 20})
 	if err != nil {
 		return err
 	}
@@ -226,7 +226,10 @@ func TestTestPackets(t *testing.T) {
 		if err := r.pair.B.SetMTU(1500); err != nil {
 			t.Fatal(err)
 		}
-		r.write(gv.RegSCPS, 9000|gv.SCPSFireTest)
+		// Whether it is sent and lost, or refused by a virtual link, it does not come.
+		if err := r.client.Write(t.Context(), gv.RegSCPS, 9000|gv.SCPSFireTest); err != nil && !errors.Is(err, gv.WrongConfig) {
+			t.Error(err)
+		}
 		r.write(gv.RegSCPS, 1500|gv.SCPSFireTest)
 		if ip := seen(patient); len(ip) != 1500 {
 			t.Errorf("via %d: %d bytes arrive where the MTU is 1500", via, len(ip))
@@ -253,9 +256,9 @@ func TestControlBeside(t *testing.T) {
 	r.write(regAcquisition, 1)
 	for range 20 {
 		before := r.device.Stats().Images
-		var found []control.Found
+		var found []viewer.Found
 		if err := r.pair.B.NS.Do(func() (err error) {
-			found, err = control.Discover(t.Context(), r.pair.B.IP4, 50*time.Millisecond)
+			found, err = viewer.Discover(t.Context(), r.pair.B.IP4, 50*time.Millisecond)
 			return err
 		}); err != nil {
 			t.Fatal(err)
@@ -275,6 +278,24 @@ func TestControlBeside(t *testing.T) {
 	}
 	if got := r.device.Stats().Images; got != n {
 		t.Errorf("%d images since control was lost", got-n)
+	}
+}
+
+// Packets leave at the delay that is asked for, and how well is told (case 136). What
+// gaps there are is up to the machine, and tested in package udp.
+func TestDelay(t *testing.T) {
+	cfg := Config{Width: 64, Height: 64, Rate: 50, Delay: 200 * time.Microsecond}
+	r := newRig(t, testnet.Config{}, cfg)
+	r.write(regAcquisition, 1)
+	for block := uint64(1); block <= 10; block++ {
+		wantImage(t, cfg, block, r.image())
+	}
+	r.write(regAcquisition, 0)
+	gaps := r.device.Gaps()
+	t.Log(gaps)
+	var n int
+	if _, err := fmt.Sscanf(gaps, "%d gaps of 200µs", &n); err != nil || n < 20 || !strings.Contains(gaps, "worst") || !strings.Contains(gaps, "longest burst") {
+		t.Errorf("gaps: %v, %q", err, gaps)
 	}
 }
 

@@ -18,7 +18,7 @@ func (d *Device) train(ctx context.Context, i int, img *image, id uint32, n int)
 	_, off, _ := img.packet(id, gv.OK, make([]byte, maxHeader))
 	t := train{
 		off: off, len: min(n*img.payload, img.off+img.len-off), size: img.payload, first: id,
-		gap: time.Duration(d.gap.Load()), cookie: d.store.read(i),
+		gap: time.Duration(d.gap.Load()), cookie: func() uint64 { return d.store.read(i) },
 		header: func(id uint32, room []byte) int {
 			sent.Store(id)
 			h, _, _ := img.packet(id, gv.OK, room)

@@ -56,7 +56,7 @@ func (s *socket) wait(ctx context.Context) error {
 }
 
 func (s *socket) train(ctx context.Context, t train) (n int, err error) {
-	defer s.back(t.cookie)
+	defer s.back(t.cookie())
 	for id := t.first; t.len > 0; id++ {
 		if err := s.pause(ctx, t.gap); err != nil {
 			return n, err

@@ -27,7 +27,6 @@ type wire struct {
 	held    []uint64 // cookies that are not due
 	due     []uint64
 	hold    bool
-	trains  []train
 }
 
 func (w *wire) memory() []byte                 { return w.image }
@@ -53,10 +52,7 @@ func (w *wire) send(header []byte, off, n int, cookie uint64) {
 }
 
 func (w *wire) train(ctx context.Context, t train) (n int, err error) {
-	w.mu.Lock()
-	w.trains = append(w.trains, t)
-	w.mu.Unlock()
-	cookie := t.cookie
+	cookie := t.cookie()
 	for id := t.first; t.len > 0; id++ {
 		var room [maxHeader]byte
 		k := min(t.size, t.len)

@@ -28,7 +28,7 @@ type transport interface {
 	// waits for room.
 	single(ctx context.Context, header []byte, off, n int, cookie uint64) error
 	// completed returns cookies whose bytes nobody reads any more: each as often as
-	// it was given to train, with an error or not, and to single without one.
+	// train made it, with an error or not, and single was given it, without one.
 	completed(cookies []uint64) int
 	// wait returns when ctx ends, or with an error when there is no use in going on.
 	wait(ctx context.Context) error
@@ -46,8 +46,5 @@ type train struct {
 	first    uint32
 	header   func(id uint32, room []byte) int // writes the header of a packet
 	gap      time.Duration                    // from packet to packet; 0: none
-	cookie   uint64
+	cookie   func() uint64                    // makes a cookie for packets that are about to be sent
 }
-
-// packets is how many packets the train has.
-func (t train) packets() int { return (t.len + t.size - 1) / t.size }

@@ -37,8 +37,10 @@ type xdp struct {
 	link   int // the interface's MTU when it was opened
 	to     atomic.Pointer[udp.Flow]
 
-	mu  sync.Mutex // guards due
-	due []uint64   // cookies of trains that could not begin
+	mu   sync.Mutex // guards what follows
+	due  []uint64   // cookies of trains that could not begin
+	pace *udp.Pacer // nil: none was needed yet
+	gap  time.Duration
 }
 
 func openXDP(ctx context.Context, cfg Config, local netip.Addr, mtu int) (_ transport, err error) {
@@ -92,16 +94,77 @@ func (x *xdp) train(ctx context.Context, t train) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	n, err = x.queue.SendTrain(ctx, udp.Train{
-		Flow: x.to.Load(), Data: data, Size: t.size, First: int(t.first), Cookie: t.cookie,
+	whole := udp.Train{
+		Flow: x.to.Load(), Data: data, Size: t.size, First: int(t.first),
 		Header: func(i int, room []byte) int { return t.header(uint32(i), room) },
-	})
+	}
+	if t.gap > 0 {
+		return x.paced(ctx, t, whole)
+	}
+	return x.run(ctx, t, whole)
+}
+
+// run sends a train, or a car of one.
+func (x *xdp) run(ctx context.Context, t train, cars udp.Train) (n int, err error) {
+	cars.Cookie = t.cookie()
+	n, err = x.queue.SendTrain(ctx, cars)
 	if n == 0 && errors.Is(err, udp.ErrCookies) {
 		x.mu.Lock()
 		defer x.mu.Unlock()
-		x.due = append(x.due, t.cookie)
+		x.due = append(x.due, cars.Cookie)
 	}
 	return n, err
+}
+
+// paced sends a train car by car, each when it is due.
+func (x *xdp) paced(ctx context.Context, t train, whole udp.Train) (n int, err error) {
+	p, err := x.pacer(t.gap)
+	if err != nil {
+		return 0, err
+	}
+	defer p.Pause()
+	for data := whole.Data; ; n++ {
+		off := n * t.size
+		if off >= data.Len() {
+			return n, nil
+		}
+		if err := p.Wait(ctx); err != nil {
+			return n, err
+		}
+		car := whole
+		car.First += n
+		if car.Data, err = data.Sub(off, min(t.size, data.Len()-off)); err != nil {
+			return n, err
+		}
+		if _, err := x.run(ctx, t, car); err != nil {
+			return n, err
+		}
+		p.Sent()
+	}
+}
+
+// pacer is the one for a gap.
+func (x *xdp) pacer(gap time.Duration) (*udp.Pacer, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.pace == nil || x.gap != gap {
+		p, err := udp.NewPacer(udp.PacerConfig{Gap: gap})
+		if err != nil {
+			return nil, fmt.Errorf("device: stream: %w", err)
+		}
+		x.pace, x.gap = p, gap
+	}
+	return x.pace, nil
+}
+
+// gaps are those of the latest delay that was asked for.
+func (x *xdp) gaps() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.pace == nil {
+		return ""
+	}
+	return x.pace.Stats().String()
 }
 
 func (x *xdp) single(ctx context.Context, header []byte, off, n int, cookie uint64) error {
@@ -145,8 +208,6 @@ func (x *xdp) wait(ctx context.Context) error {
 		}
 	}
 }
-
-func (x *xdp) gaps() string { return "" }
 
 func (x *xdp) String() string { return x.conn.Info().String() }
 
