@@ -51,7 +51,7 @@ func (r *receiver) account(ds []udp.Received, now time.Time) error {
 	rest, asked, reports := ds[:0], r.asked[:0], r.reports[:0]
 	r.table.mu.Lock()
 	for _, d := range ds {
-		report, last := r.table.add(peers{d.Src, d.Dst}, d.Payload, now)
+		report, last := r.table.add(peers{d.Src, d.Dst}, d.Payload, d.Len(), now)
 		if !last {
 			rest = append(rest, d)
 			continue

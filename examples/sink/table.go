@@ -45,9 +45,10 @@ func newTable(interval time.Duration) *table {
 	return &table{interval: interval, streams: map[peers]*stream{}}
 }
 
-// add takes a datagram into account. If the sender says that it is its last, add
-// returns what to report to it. The lock is held.
-func (t *table) add(p peers, payload []byte, now time.Time) (r iperf.Report, last bool) {
+// add takes a datagram of length bytes, which begins with payload, into account. If
+// the sender says that it is its last, add returns what to report to it. The lock is
+// held.
+func (t *table) add(p peers, payload []byte, length int, now time.Time) (r iperf.Report, last bool) {
 	h, ok := iperf.ParseHeader(payload)
 	s := t.streams[p]
 	full := s == nil && len(t.streams) >= maxStreams
@@ -67,7 +68,7 @@ func (t *table) add(p peers, payload []byte, now time.Time) (r iperf.Report, las
 	case s.ended: // late, or asks again
 		return s.counter.Report(), h.Last()
 	}
-	s.counter.Add(h, len(payload), now)
+	s.counter.Add(h, length, now)
 	s.heard = now
 	if h.Last() {
 		s.ended, s.lastSent = true, h.Sent

@@ -33,7 +33,8 @@ func datagram(number int64, sent time.Time) []byte {
 // answer.
 func feed(t *table, p peers, ms int, numbers ...int64) (r iperf.Report, last bool) {
 	for _, n := range numbers {
-		r, last = t.add(p, datagram(n, at(ms)), at(ms))
+		b := datagram(n, at(ms))
+		r, last = t.add(p, b, len(b), at(ms))
 		ms++
 	}
 	return r, last
@@ -80,12 +81,12 @@ func TestAskedAgain(t *testing.T) {
 		t.Fatal("not the last")
 	}
 	for i, b := range [][]byte{datagram(-3, at(2)), datagram(-4, at(2)), datagram(-99, at(2))} {
-		again, last := tb.add(alice, b, at(100+i))
+		again, last := tb.add(alice, b, len(b), at(100+i))
 		if !last || again != r {
 			t.Errorf("%d: %v: got %+v, want %+v", i, last, again, r)
 		}
 	}
-	if again, last := tb.add(alice, datagram(2, at(1)), at(200)); last {
+	if again, last := tb.add(alice, datagram(2, at(1)), 12, at(200)); last {
 		t.Errorf("a late one was answered: %+v", again)
 	}
 	lines := tb.tick(at(300))
@@ -123,7 +124,7 @@ func TestTableForgets(t *testing.T) {
 // ever.
 func TestTableIsBounded(t *testing.T) {
 	tb := newTable(time.Second)
-	tb.add(alice, make([]byte, 11), at(0))
+	tb.add(alice, make([]byte, 11), 11, at(0))
 	for i := range 2 * maxLines {
 		from := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), 1)
 		feed(tb, peers{from, alice.to}, 0, 1, -2)
@@ -146,7 +147,7 @@ func TestTableIsBounded(t *testing.T) {
 func TestWriteEnd(t *testing.T) {
 	tb := newTable(time.Second)
 	feed(tb, alice, 0, 1, 2)
-	tb.add(bob, nil, at(0))
+	tb.add(bob, nil, 0, at(0))
 	tb.tick(at(10))
 	var out bytes.Buffer
 	tb.writeEnd(&out)
@@ -165,7 +166,7 @@ func FuzzTable(f *testing.F) {
 		came := int64(0)
 		for i, payload := range [][]byte{a, b, a, b} {
 			came += int64(len(payload))
-			if r, _ := tb.add(alice, payload, at(i)); r.Bytes > came || r.Lost < 0 || r.Lost > r.Datagrams {
+			if r, _ := tb.add(alice, payload, len(payload), at(i)); r.Bytes > came || r.Lost < 0 || r.Lost > r.Datagrams {
 				t.Fatalf("%+v of %d bytes", r, came)
 			}
 			tb.tick(at(i))

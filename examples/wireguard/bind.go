@@ -53,9 +53,9 @@ func receiver(q *udp.Queue) conn.ReceiveFunc {
 	batch := make([]udp.Received, conn.IdealBatchSize)
 	return func(packets [][]byte, sizes []int, from []conn.Endpoint) (int, error) {
 		n, err := q.ReceiveContext(context.Background(), batch[:min(len(batch), len(packets))])
-		for i, d := range batch[:n] {
-			sizes[i] = copy(packets[i], d.Payload)
-			from[i] = endpoint(d.Src)
+		for i := range batch[:n] {
+			d := &batch[i]
+			sizes[i], from[i] = d.Copy(packets[i]), endpoint(d.Src)
 		}
 		return n, errors.Join(err, q.Release(batch[:n]))
 	}
