@@ -201,6 +201,15 @@ func (q *Queue) head(o *outgoing, f umem.Frame, length int) (umem.Frame, error) 
 	if o.tos != 0 {
 		t.SetTOS(b, o.tos)
 	}
+	if t.Checksum() == packet.Offload && length < o.total && area.Info().SoftwareChecksum {
+		// The kernel sums the first frame and no more, as it comes before the
+		// others (xsk_skb_metadata, net/xdp/xsk.c).
+		t.Complete(b, q.parts)
+		if o.launch == 0 {
+			return f, nil
+		}
+		return xsk.PutTxMetadata(area, f, xsk.TxMetadata{Launch: o.launch})
+	}
 	return ask(area, f, t, o.launch)
 }
 

@@ -83,6 +83,10 @@ type Outgoing struct {
 	// Write them there and cut the slice to length. If it is set to other
 	// memory, Send copies. After Send it is nil if the datagram is gone.
 	Payload []byte
+	// Rest is what follows Payload in a reply to a datagram larger than a chunk,
+	// in the frames that it came in: it can be cut, too. If Payload is cut or
+	// replaced, that is all, and Rest does not go.
+	Rest [][]byte
 	// Flow is where it goes to; or, if nil, Dst is, at the cost of a look-up.
 	Flow *Flow
 	Dst  netip.AddrPort
@@ -96,8 +100,18 @@ type Outgoing struct {
 	room  []byte // where it begins, to tell whether Payload is still there
 	held  bool   // reserved, and neither sent nor given up
 	reply bool   // the frame still has the headers that it was received with
+	use   uint32 // of extra
+	extra *extra // the frames after the first, of a reply
 
 	launch time.Duration // when the device is to send it, by its clock; 0: at once
+}
+
+// segments is what follows the payload and goes with it.
+func (o *Outgoing) segments() [][]byte {
+	if o.extra == nil || !o.inPlace() || len(o.Payload) != len(o.room) {
+		return nil
+	}
+	return o.Rest
 }
 
 // inPlace tells whether the payload is where the frame has its room.

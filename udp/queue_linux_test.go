@@ -24,7 +24,13 @@ import (
 // twoConns is a Conn on either end of a pair.
 func twoConns(t testing.TB, a, b Config) (pair *testnet.Pair, ca, cb *Conn) {
 	t.Helper()
-	pair = testnet.TestPair(t, testnet.Config{})
+	return twoConnsOn(t, testnet.Config{}, a, b)
+}
+
+// twoConnsOn is twoConns on a pair of another kind.
+func twoConnsOn(t testing.TB, net testnet.Config, a, b Config) (pair *testnet.Pair, ca, cb *Conn) {
+	t.Helper()
+	pair = testnet.TestPair(t, net)
 	a.Interface, a.Local = pair.A.Name, netip.AddrPortFrom(pair.A.IP4, port)
 	b.Interface, b.Local = pair.B.Name, netip.AddrPortFrom(pair.B.IP4, port)
 	return pair, listenIn(t, pair.A.NS, a), listenIn(t, pair.B.NS, b)

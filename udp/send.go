@@ -78,8 +78,7 @@ func (q *Queue) Abort(os []Outgoing) (err error) {
 		if os[i].held && q.sock == nil {
 			q.rooms.back(&os[i])
 		} else if os[i].held {
-			os[i].held, os[i].Payload = false, nil
-			err = keep(err, q.sock.Release([]umem.Frame{os[i].frame}))
+			err = keep(err, q.giveUp(&os[i]))
 		}
 	}
 	return err
@@ -209,6 +208,9 @@ func (q *Queue) refuse(k int) (n int) {
 func (q *Queue) place(o *Outgoing) error {
 	if !o.held {
 		return umem.ErrFrame
+	}
+	if o.extra != nil {
+		return q.placeReply(o)
 	}
 	if o.reply && o.launch == 0 && o.inPlace() && !o.Src.IsValid() && o.Flow == nil {
 		if f, ok := q.turn(o); ok {

@@ -45,6 +45,16 @@ func (t *Template) PutLen(header []byte, length int) int {
 	return t.stamp(header, length)
 }
 
+// Complete computes the checksum of headers that Put has written in mode Offload, for
+// a payload that no device will look at.
+func (t *Template) Complete(header []byte, payload [][]byte) {
+	if len(header) < t.size || t.size == 0 || t.mode != Offload {
+		return
+	}
+	// The field holds the sum over the pseudo-header.
+	t.finish(header, SumSegments(Sum(header[t.udp:t.size], 0), payload...))
+}
+
 // SetID gives the headers that Put has written an identification, for flows that
 // are Fragmentable: two datagrams between the same addresses must not share one
 // while fragments of either may be under way. IPv6 has none: nothing happens.

@@ -90,6 +90,32 @@ func TestTemplateOtherModes(t *testing.T) {
 	}
 }
 
+// Complete makes of a checksum that was left to a device what software makes.
+func TestTemplateComplete(t *testing.T) {
+	r := newRand(t)
+	for range 2000 {
+		cfg := randomFlow(r)
+		payload := randomBytes(r, r.IntN(300))
+		want := put(t, cfg, payload)
+		cfg.Checksum = packet.Offload
+		tmpl := mustTemplate(t, cfg)
+		got := put(t, cfg, payload)
+		i := r.IntN(len(payload) + 1)
+		j := i + r.IntN(len(payload)-i+1)
+		tmpl.Complete(got, [][]byte{payload[:i], payload[i:j], payload[j:]})
+		if !bytes.Equal(got, want) {
+			t.Fatalf("%+v, cut at %d and %d:\ngot  % x\nwant % x", cfg, i, j, got, want)
+		}
+		clean := bytes.Clone(want)
+		software := mustTemplate(t, flow4())
+		software.Complete(want, [][]byte{payload}) // nothing was left to a device
+		tmpl.Complete(want[:10], nil)
+		if !bytes.Equal(want, clean) {
+			t.Fatal("bytes were written")
+		}
+	}
+}
+
 // What does not fit is refused and leaves the bytes alone.
 func TestTemplateRefuses(t *testing.T) {
 	header := bytes.Repeat([]byte{0x5a}, packet.MaxHeaderLen)
