@@ -46,7 +46,7 @@ type Welcome struct {
 }
 
 const (
-	maxAddrs = 64
+	MaxAddrs = 64 // of an interface
 	maxProof = 64 // bytes
 	// MaxSession is the longest that a session may be asked to take.
 	MaxSession = 7 * 24 * time.Hour
@@ -74,7 +74,7 @@ func (o *Open) validate() error {
 	return errors.Join(
 		between("length of nonce", len(o.Nonce), NonceSize, NonceSize),
 		between("length of proof", len(o.Proof), 0, maxProof),
-		between("number of addresses", len(o.Addrs), 1, maxAddrs),
+		between("number of addresses", len(o.Addrs), 1, MaxAddrs),
 	)
 }
 

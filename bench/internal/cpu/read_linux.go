@@ -3,6 +3,7 @@
 package cpu
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -24,6 +25,21 @@ func Machine() (Times, error) {
 	t, err := ParseStat(string(text))
 	t.At = time.Duration(now.Nano())
 	return t, err
+}
+
+// Watch reads what this machine does in a time that begins now.
+func Watch(ctx context.Context, d time.Duration) (Times, error) {
+	before, err := Machine()
+	if err != nil {
+		return Times{}, err
+	}
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+		return Times{}, ctx.Err()
+	}
+	after, err := Machine()
+	return after.Since(before), err
 }
 
 // Process returns the time that all threads of this process have run, in and

@@ -30,7 +30,7 @@ const (
 // its own XDP program, which takes all frames of the queue.
 func asaviePath() Path {
 	return Path{
-		Name: "asavie",
+		Name: "asavie", TakesAll: true,
 		Sender: func(cfg Config) (Sender, error) {
 			return openAsavieSender(cfg)
 		},

@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"time"
 
 	"github.com/xdpath/xdpath/bench/internal/control"
 	"github.com/xdpath/xdpath/bench/internal/path"
@@ -26,68 +24,13 @@ type Config struct {
 	Meter Meter
 }
 
-// errBye ends a server whose controller is done.
-var errBye = errors.New("bye")
-
 // Serve answers the controller at the other end of conn until it says bye or
 // closes the stream, which are no errors, or breaks the protocol. It then ends
 // what is running, closes what is open, and closes conn.
 func Serve(conn *control.Conn, cfg Config) error {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	defer cancel(nil)
 	s := &server{cfg: cfg}
-	questions := make(chan control.Message, 1)
-	go func() { cancel(read(ctx, conn, questions)) }()
-	err := s.answerAll(ctx, conn, questions)
-	// Wake the reader, so that it does not outlive us.
-	err = errors.Join(err, conn.Close(), s.close())
-	return err
-}
-
-// read passes messages on until the stream ends, and tells why. Reading goes
-// on while an answer takes its time, so that the end of the controller is seen
-// at once.
-func read(ctx context.Context, conn *control.Conn, to chan<- control.Message) error {
-	for {
-		m, err := conn.Receive(time.Time{})
-		if err != nil {
-			return err
-		}
-		select {
-		case to <- m:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		default:
-			return errors.New("control: question before the answer to the last one")
-		}
-	}
-}
-
-// answerAll answers until there is nobody to answer any more.
-func (s *server) answerAll(ctx context.Context, conn *control.Conn, questions <-chan control.Message) error {
-	for {
-		select {
-		case q := <-questions:
-			a, err := s.answer(ctx, q)
-			if err != nil && err != errBye {
-				a = control.Message{Type: control.TypeError, Error: &control.Error{Reason: err.Error()}}
-			}
-			if sendErr := conn.Send(a); sendErr != nil || err == errBye {
-				return hungUp(ctx, sendErr)
-			}
-		case <-ctx.Done():
-			return hungUp(ctx, context.Cause(ctx))
-		}
-	}
-}
-
-// hungUp returns err, unless all that happened is that the controller closed
-// the stream between two of its messages. It may do so while it waits.
-func hungUp(ctx context.Context, err error) error {
-	if errors.Is(context.Cause(ctx), io.EOF) {
-		return nil
-	}
-	return err
+	err := control.Serve(context.Background(), conn, s.answer)
+	return errors.Join(err, s.close())
 }
 
 // A server is the state of one Serve: at most one open path, at most one
@@ -122,7 +65,7 @@ func (s *server) answer(ctx context.Context, q control.Message) (control.Message
 	case control.TypeClose:
 		return answerOK, s.close()
 	case control.TypeBye:
-		return answerOK, errBye
+		return answerOK, control.ErrBye
 	default:
 		return control.Message{}, fmt.Errorf("%s is no question", q.Type)
 	}
