@@ -33,7 +33,12 @@ const (
 type options struct {
 	plan suite.Plan
 	out  outputs
-	args []string
+	peer peer
+	// anyMTU tells that the rows shall have the MTU of a link to another machine,
+	// whatever it is.
+	anyMTU   bool
+	peerBusy float64 // how much of that machine was in use before, in percent
+	args     []string
 }
 
 // parseFlags reads the command line; known are the paths that a kind of test can
@@ -77,12 +82,24 @@ func parseFlags(args []string, known, usual func(path.Kind) []string, w io.Write
 	}
 	// A short run needs no longer warm-up than it lasts.
 	o.plan.Warmup, o.plan.Patience = min(warmup, o.plan.Duration), patience
-	err = errors.Join(l.parse(&common, known(test.Kind)), o.validate(), within("-batch", common.Batch, 1, stream.MaxBatch))
+	err = errors.Join(l.parse(&common, known(test.Kind)), o.validate(), o.peer.validate(), within("-batch", common.Batch, 1, stream.MaxBatch))
 	if err != nil {
 		return o, err
 	}
-	err = rows(&o.plan, common)
-	return o, errors.Join(err, fit(o.plan.Rows))
+	if err = rows(&o.plan, common); err != nil {
+		return o, err
+	}
+	o.anyMTU = o.peer.addr != "" && len(common.MTUs) == 1 && !given(fs, "mtu")
+	if o.anyMTU {
+		return o, nil // they must fit when it is known
+	}
+	return o, fit(o.plan.Rows)
+}
+
+// given tells whether a flag stands on the command line.
+func given(fs *flag.FlagSet, name string) (found bool) {
+	fs.Visit(func(f *flag.Flag) { found = found || f.Name == name })
+	return found
 }
 
 // define puts the flags that are of no test into a set.
@@ -90,6 +107,7 @@ func (o *options) define(fs *flag.FlagSet) {
 	fs.DurationVar(&o.plan.Duration, "duration", time.Second, "length of one run, without the warm-up before it")
 	fs.IntVar(&o.plan.Runs, "runs", 3, "runs of each row; the table shows the median")
 	o.out.define(fs)
+	o.peer.define(fs)
 }
 
 // findTest takes the test off the arguments, if they begin with one.
@@ -107,6 +125,7 @@ func usage(w io.Writer, which suite.Test, fs *flag.FlagSet) {
 	for _, t := range suite.All() {
 		fmt.Fprintf(w, "  %-8s %s\n", t.Name, t.What)
 	}
+	fmt.Fprint(w, "\nOn another machine, for -peer on this one:\n  serve    the other end of a run; -h tells more\n")
 	fmt.Fprint(w, "\nWith files of results, no rights needed:\n")
 	for _, c := range commands() {
 		fmt.Fprintf(w, "  %-8s %s\n", c.name, c.what)

@@ -35,6 +35,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if status, ok := runCommand(args, stdout, stderr); ok {
 		return status
 	}
+	if len(args) > 0 && args[0] == serveArg {
+		return runServe(args[1:], stderr)
+	}
 	opts, err := parseFlags(args, path.Names, path.Usual, stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return exitOK
@@ -43,7 +46,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "bench:", err)
 		return exitUsage
 	}
-	if err := checkRights(); err != nil {
+	// Only to make namespaces takes rights; a path that needs some says so itself.
+	if err := checkRights(); err != nil && opts.peer.addr == "" {
 		fmt.Fprintln(stderr, "bench:", err)
 		return exitUsage
 	}
@@ -61,44 +65,28 @@ func run(args []string, stdout, stderr io.Writer) int {
 // listen is how long the bench looks at what else the machine does.
 const listen = 200 * time.Millisecond
 
-// busyBefore measures how much of the machine is in use, in percent, while the
-// bench itself does nothing.
-func busyBefore(ctx context.Context) (float64, error) {
-	before, err := cpu.Machine()
-	if err != nil {
-		return 0, err
-	}
-	select {
-	case <-time.After(listen):
-	case <-ctx.Done():
-		return 0, ctx.Err()
-	}
-	after, err := cpu.Machine()
-	return after.Since(before).Utilization(), err
-}
-
-// bench runs the plan on this machine and writes what came of it.
+// bench runs the plan and writes what came of it.
 func bench(ctx context.Context, opts options, stdout, stderr io.Writer) error {
 	out, err := opts.out.open()
 	if err != nil {
 		return err
 	}
 	defer out.discard()
-	busy, err := busyBefore(ctx)
+	before, err := cpu.Watch(ctx, listen)
 	if err != nil {
 		return err
 	}
-	local, err := referee.NewLocal("/proc/self/exe", workerArg)
+	w, err := openWire(ctx, &opts)
 	if err != nil {
 		return err
 	}
 	p := newProgress(stderr, opts.plan)
-	outcome, err := referee.Run(ctx, opts.plan, local, p.step)
+	outcome, err := referee.Run(ctx, opts.plan, w, p.step)
 	p.end()
-	err = errors.Join(err, local.Close())
+	err = errors.Join(err, w.Close())
 	if err != nil {
 		return err
 	}
-	doc := document(opts, outcome, busy)
+	doc := document(opts, outcome, before.Utilization())
 	return out.write(stdout, doc)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/xdpath/xdpath/bench/internal/control"
 	"github.com/xdpath/xdpath/bench/internal/referee"
 	"github.com/xdpath/xdpath/bench/internal/report"
 	"github.com/xdpath/xdpath/bench/internal/suite"
@@ -15,7 +14,7 @@ import (
 // notes are the sentences beneath the table: first how the test was done.
 func notes(plan suite.Plan, doc report.Document, out referee.Outcome) []string {
 	notes := plan.Test.Notes(plan, doc)
-	notes = append(notes, warnings(out.Sender, out.Receiver, doc.Env.BusyBefore)...)
+	notes = append(notes, warnings(doc.Env)...)
 	notes = append(notes, out.Notes...)
 	for _, f := range out.Skipped {
 		if f.Run > 1 {
@@ -30,11 +29,17 @@ func notes(plan suite.Plan, doc report.Document, out referee.Outcome) []string {
 const noisy = 5
 
 // warnings tell what makes the figures doubtful.
-func warnings(s, r control.Facts, busy float64) []string {
+func warnings(env report.Env) []string {
 	var w []string
-	if busy > noisy {
-		w = append(w, fmt.Sprintf("WARNING: the machine was %.0f %% busy with other things before the bench began: expect worse and less steady figures.", busy))
+	for _, m := range []struct {
+		name string
+		busy float64
+	}{{"machine", env.BusyBefore}, {"other machine", env.PeerBusy}} {
+		if m.busy > noisy {
+			w = append(w, fmt.Sprintf("WARNING: the %s was %.0f %% busy with other things before the bench began: expect worse and less steady figures.", m.name, m.busy))
+		}
 	}
+	s, r := env.Sender, env.Receiver
 	if s.Machine == r.Machine && slices.Equal(s.Pinned, r.Pinned) {
 		w = append(w, "WARNING: sender and receiver share one processor.")
 	}

@@ -55,7 +55,7 @@ func (r *groReceiver) setUp(cfg Config) error {
 		return fmt.Errorf("set UDP_GRO (Linux 5.0 and later): %w", err)
 	}
 	veth, err := isVeth(cfg.Interface)
-	if err != nil || !veth {
+	if err != nil || !veth || cfg.Keep {
 		return err
 	}
 	r.offload, err = switchOffload(cfg.Interface, offloadGRO, true)

@@ -21,6 +21,7 @@ const (
 	gsoSegmented = "segmented" // in software, before the link
 	gsoDevice    = "offloaded" // by the device
 	gsoRefused   = "GSO off"   // plain sends instead
+	gsoWhole     = "whole"     // not at all: a veth hands bundles on as they are
 )
 
 // gsoPath sends bundles of datagrams in one call (UDP_SEGMENT) and takes
@@ -73,11 +74,28 @@ func (s *gsoSender) setUp(cfg Config) error {
 	if err != nil || !veth {
 		return err
 	}
+	if cfg.Keep {
+		return s.keep(cfg.Interface)
+	}
 	s.offload, err = switchOffload(cfg.Interface, offloadUDPSegmentation, false)
 	if err != nil {
 		return err
 	}
 	s.info.Mode = gsoSegmented
+	return nil
+}
+
+// keep leaves a veth as it is, and says what that means.
+func (s *gsoSender) keep(iface string) error {
+	on, err := offloadOn(iface, offloadUDPSegmentation)
+	if err != nil {
+		return err
+	}
+	s.info.Mode = gsoSegmented
+	if on {
+		s.info.Mode = gsoWhole
+		s.info.Notes = append(s.info.Notes, fmt.Sprintf("%s is a veth, whose settings the bench leaves as they are: bundles cross it as single packets that no wire could carry; ethtool -K %s %s off has them cut before", iface, iface, offloadUDPSegmentation))
+	}
 	return nil
 }
 

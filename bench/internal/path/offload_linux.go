@@ -49,6 +49,20 @@ func switchOffload(iface, name string, on bool) (*offload, error) {
 	return &offload{iface, name, !on}, nil
 }
 
+// offloadOn tells whether a feature of iface is on.
+func offloadOn(iface, name string) (bool, error) {
+	et, err := ethtool.NewEthtool()
+	if err != nil {
+		return false, fmt.Errorf("open ethtool: %w", err)
+	}
+	defer et.Close()
+	features, err := et.Features(iface)
+	if err != nil {
+		return false, fmt.Errorf("read offloads of %s: %w", iface, err)
+	}
+	return features[name], nil
+}
+
 // restore switches the feature back. It does nothing on nil.
 func (o *offload) restore() error {
 	if o == nil {

@@ -82,6 +82,7 @@ type Config struct {
 	MTU       int              // of Interface
 	Hold      int              // datagrams the receiving side shall hold unread
 	Image     int              // bytes of each image, of which a datagram has Size less its header
+	Keep      bool             // the settings of Interface are not ours to change
 	Checksum  bool             // paths through package udp compute UDP checksums and verify them
 }
 

@@ -21,7 +21,7 @@ const welcomeTime = 30 * time.Second
 
 // dial opens a session for a run on an interface and returns what the server said.
 // The context bounds the stream, too.
-func dial(ctx context.Context, cfg Config, own nic.Link) (*stream, error) {
+func dial(ctx context.Context, cfg Config, own nic.Link) (*channel, error) {
 	addrs, err := ipv4(own)
 	if err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func dial(ctx context.Context, cfg Config, own nic.Link) (*stream, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no bench serves at %s: %w", cfg.Address, err)
 	}
-	s := &stream{Conn: control.NewConn(c), shared: over(c.LocalAddr(), own.Name)}
+	s := &channel{Conn: control.NewConn(c), shared: over(c.LocalAddr(), own.Name)}
 	s.undo = context.AfterFunc(ctx, func() { _ = c.Close() })
 	if err := s.open(c, cfg, addrs); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", cfg.Address, err), s.close())
@@ -42,8 +42,8 @@ func dial(ctx context.Context, cfg Config, own nic.Link) (*stream, error) {
 	return s, nil
 }
 
-// A stream is the client's end of a session.
-type stream struct {
+// A channel is the client's end of a session.
+type channel struct {
 	*control.Conn
 	welcome control.Welcome
 	hop     net.HardwareAddr // towards the server, from the client's interface
@@ -52,7 +52,7 @@ type stream struct {
 }
 
 // close closes the stream. A referee may have done so.
-func (s *stream) close() error {
+func (s *channel) close() error {
 	s.undo()
 	if err := s.Conn.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 		return err
@@ -61,10 +61,15 @@ func (s *stream) close() error {
 }
 
 // open says hello in the client's way.
-func (s *stream) open(c net.Conn, cfg Config, addrs []netip.Prefix) error {
+func (s *channel) open(c net.Conn, cfg Config, addrs []netip.Prefix) error {
 	if err := control.SendGreeting(c, control.Own()); err != nil {
 		return err
 	}
+	return s.negotiate(cfg, addrs, c)
+}
+
+// negotiate is what follows the client's greeting.
+func (s *channel) negotiate(cfg Config, addrs []netip.Prefix, c net.Conn) error {
 	theirs, err := control.ReceiveGreeting(c, time.Now().Add(handshakeTime))
 	if err != nil {
 		return err

@@ -29,11 +29,11 @@ type Config struct {
 
 // Link is a referee.Link to a server: one worker here and one there.
 type Link struct {
-	cfg    Config
-	own    nic.Link
-	stream *stream // nil: to be opened anew
-	worker *spawn.Process
-	ends   [2]*referee.End // here and there
+	cfg     Config
+	own     nic.Link
+	channel *channel // nil: to be opened anew
+	worker  *spawn.Process
+	ends    [2]*referee.End // here and there
 }
 
 var _ referee.Link = (*Link)(nil)
@@ -57,24 +57,24 @@ func Dial(ctx context.Context, cfg Config) (*Link, error) {
 		return nil, fmt.Errorf("%s is no Ethernet interface", own.Name)
 	}
 	l := &Link{cfg: cfg, own: own}
-	l.stream, err = dial(ctx, cfg, own)
+	l.channel, err = dial(ctx, cfg, own)
 	return l, err
 }
 
 // MTU is the largest that both interfaces have.
-func (l *Link) MTU() int { return min(l.own.MTU, l.stream.welcome.MTU) }
+func (l *Link) MTU() int { return min(l.own.MTU, l.channel.welcome.MTU) }
 
 // Busy is how much of the server's machine was in use by other things, in percent.
-func (l *Link) Busy() float64 { return l.stream.welcome.Busy }
+func (l *Link) Busy() float64 { return l.channel.welcome.Busy }
 
 // Ends implements referee.Link.
 func (l *Link) Ends(ctx context.Context) (tx, rx *referee.End, err error) {
 	if l.ends[1] != nil && l.ends[1].Lost() {
-		_ = l.stream.close() // it is of no use any more
-		l.stream, l.ends[1] = nil, nil
+		_ = l.channel.close() // it is of no use any more
+		l.channel, l.ends[1] = nil, nil
 	}
-	if l.stream == nil {
-		if l.stream, err = l.again(ctx); err != nil {
+	if l.channel == nil {
+		if l.channel, err = l.again(ctx); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -88,7 +88,7 @@ func (l *Link) Ends(ctx context.Context) (tx, rx *referee.End, err error) {
 }
 
 // again opens another session in the place of one that broke.
-func (l *Link) again(ctx context.Context) (*stream, error) {
+func (l *Link) again(ctx context.Context) (*channel, error) {
 	tick := time.NewTicker(againEvery)
 	defer tick.Stop()
 	for begun := time.Now(); ; {
@@ -115,8 +115,8 @@ func (l *Link) here(ctx context.Context) error {
 		return fmt.Errorf("start worker: %w", err)
 	}
 	l.worker = w
-	e := referee.NewEnd(w.Conn, l.own.Name, l.stream.welcome.Client, l.own.MAC)
-	e.NextHop, e.Keep = l.stream.hop, true
+	e := referee.NewEnd(w.Conn, l.own.Name, l.channel.welcome.Client, l.own.MAC)
+	e.NextHop, e.Keep = l.channel.hop, true
 	if err := e.Greet(); err != nil {
 		return fmt.Errorf("greet worker: %w", err)
 	}
@@ -129,7 +129,7 @@ func (l *Link) there() error {
 	if l.ends[1] != nil && !l.ends[1].Broken() {
 		return nil
 	}
-	w := l.stream.welcome
+	w := l.channel.welcome
 	mac, err := net.ParseMAC(w.MAC)
 	if err != nil {
 		return err
@@ -138,10 +138,10 @@ func (l *Link) there() error {
 	if err != nil {
 		return err
 	}
-	if _, err := l.stream.Call(control.Message{Type: control.TypeWorker}, workerTime); err != nil {
+	if _, err := l.channel.Call(control.Message{Type: control.TypeWorker}, workerTime); err != nil {
 		return fmt.Errorf("start worker at %s: %w", l.cfg.Address, err)
 	}
-	e := referee.NewEnd(l.stream.Conn, w.Interface, w.Addr, mac)
+	e := referee.NewEnd(l.channel.Conn, w.Interface, w.Addr, mac)
 	e.NextHop, e.Keep = hop, true
 	if err := e.Greet(); err != nil {
 		return fmt.Errorf("greet worker at %s: %w", l.cfg.Address, err)
@@ -155,19 +155,19 @@ func (l *Link) there() error {
 func (l *Link) Ready(row control.Row) error {
 	if have := l.MTU(); row.MTU != have {
 		return fmt.Errorf("needs an MTU of %d, %s here has %d and %s there %d; the bench leaves them as they are: ip link set dev %s mtu %d changes one",
-			row.MTU, l.own.Name, l.own.MTU, l.stream.welcome.Interface, l.stream.welcome.MTU, l.own.Name, row.MTU)
+			row.MTU, l.own.Name, l.own.MTU, l.channel.welcome.Interface, l.channel.welcome.MTU, l.own.Name, row.MTU)
 	}
-	return separate(l.cfg.Test, row, l.own.Name, l.stream.shared)
+	return separate(l.cfg.Test, row, l.own.Name, l.channel.shared)
 }
 
 // Close ends the session and the workers.
 func (l *Link) Close() error {
 	l.worker.Stop()
-	if l.stream == nil {
+	if l.channel == nil {
 		return nil
 	}
 	if e := l.ends[1]; e != nil && !e.Lost() {
-		_, _ = l.stream.Call(control.Message{Type: control.TypeBye}, workerTime) // best effort: it sees the end as well
+		_, _ = l.channel.Call(control.Message{Type: control.TypeBye}, workerTime) // best effort: it sees the end as well
 	}
-	return l.stream.close()
+	return l.channel.close()
 }

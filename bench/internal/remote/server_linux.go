@@ -38,8 +38,9 @@ type ServerConfig struct {
 	Start     func(context.Context) (Worker, error)
 	Log       func(string) // is told of sessions, and why there was none
 
-	// place stands for the function of that name in tests.
-	place func(ctx context.Context, local, remote net.Addr, open control.Open) (control.Welcome, error)
+	// These stand for the function and the constants of their names in tests.
+	place               func(ctx context.Context, local, remote net.Addr, open control.Open) (control.Welcome, error)
+	handshake, idleTime time.Duration
 }
 
 // Spawn is a ServerConfig.Start that starts command on a processor.
@@ -68,6 +69,12 @@ func NewServer(cfg ServerConfig) *Server {
 		cfg.place = func(ctx context.Context, local, remote net.Addr, open control.Open) (control.Welcome, error) {
 			return place(ctx, cfg.Interface, local, remote, open)
 		}
+	}
+	if cfg.handshake == 0 {
+		cfg.handshake = handshakeTime
+	}
+	if cfg.idleTime == 0 {
+		cfg.idleTime = idleTime
 	}
 	return &Server{cfg: cfg}
 }
@@ -147,7 +154,7 @@ func (p polite) Close() error {
 
 // converse is a session from its greeting to its end.
 func (s *Server) converse(ctx context.Context, c net.Conn, who string) error {
-	late := time.AfterFunc(handshakeTime, func() { _ = c.Close() })
+	late := time.AfterFunc(s.cfg.handshake, func() { _ = c.Close() })
 	defer late.Stop()
 	shut := context.AfterFunc(ctx, func() { _ = c.Close() })
 	defer shut()

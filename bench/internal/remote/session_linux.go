@@ -49,7 +49,7 @@ func (s *session) run(ctx context.Context, conn *control.Conn, until time.Time) 
 	defer s.stop()
 	long := time.AfterFunc(time.Until(until), func() { s.end(errLong) })
 	defer long.Stop()
-	s.idle = time.AfterFunc(idleTime, func() { s.end(errIdle) })
+	s.idle = time.AfterFunc(s.server.cfg.idleTime, func() { s.end(errIdle) })
 	defer s.idle.Stop()
 	return control.Serve(ctx, conn, s.answer)
 }
@@ -57,7 +57,7 @@ func (s *session) run(ctx context.Context, conn *control.Conn, until time.Time) 
 // answer does what the session is asked for itself, and passes all else on.
 func (s *session) answer(ctx context.Context, q control.Message) (control.Message, error) {
 	s.idle.Stop()
-	defer func() { s.idle.Reset(idleTime + s.window) }()
+	defer func() { s.idle.Reset(s.server.cfg.idleTime + s.window) }()
 	switch q.Type {
 	case control.TypeWorker:
 		return control.Message{Type: control.TypeOK}, s.renew(ctx)

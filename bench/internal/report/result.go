@@ -192,6 +192,8 @@ type Env struct {
 	Warmup     float64       `json:"warmup_s"`
 	Rows       []Key         `json:"rows"`            // of the table, in their order
 	BusyBefore float64       `json:"busy_before_pct"` // of the machine, by other things
+	Peer       string        `json:"peer,omitempty"`  // control port of the other machine, if there is one
+	PeerBusy   float64       `json:"peer_busy_before_pct,omitempty"`
 	Sender     control.Facts `json:"sender"`
 	Receiver   control.Facts `json:"receiver"`
 	Skipped    []Skip        `json:"skipped"` // what did not run, and why

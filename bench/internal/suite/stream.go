@@ -55,18 +55,26 @@ const gsoNote = "gso: segmentation offload (tx-udp-segmentation) of the sending 
 
 func streamNotes(p Plan, doc report.Document) []string {
 	notes := []string{
-		fmt.Sprintf("UDP datagrams one way, as fast as they go, over a %s (MTU %s). A veth is never zero-copy: AF_XDP copies here. Where nothing is lost the sender is the limit, where much is lost the receiver.", doc.Env.Link, words(p.MTUs())),
+		fmt.Sprintf("UDP datagrams one way, as fast as they go, over a %s (MTU %s). %sWhere nothing is lost the sender is the limit, where much is lost the receiver.", doc.Env.Link, words(p.MTUs()), onVeth(doc.Env)),
 		fmt.Sprintf("Each row is the run with the median receive rate of %d, each of %v after a warm-up of %v; min..max is of the receive rate. Paths took turns.", p.Runs, p.Duration, p.Warmup),
 		machine(doc.Env, "Sender", "receiver", "soft interrupts run on the sender's CPU"),
 		"CPU is of the whole machine: what is not idle, by /proc/stat in ticks of 10 ms; demand is netperf's service demand: busy CPU time for each 1,024 bytes received.",
-		"Sender and receiver touch every payload byte on every path. UDP checksums: sockets leave them to a veth, which never computes them; the AF_XDP paths send 0, which means none.",
+		"Sender and receiver touch every payload byte on every path. " + sums(doc.Env),
 		fmt.Sprintf("Every path can hold %d datagrams unread. Socket receivers block in their call, asavie in poll, xdp waits as its library does by default. XDP programs are attached for the runs of AF_XDP paths only.", path.Hold),
 	}
-	if slices.Contains(p.Paths(), "gso") {
+	if slices.Contains(p.Paths(), "gso") && doc.Env.Peer == "" {
 		notes = append(notes, gsoNote)
 	}
 	if b := buffers(doc.Env.Buffers); b != "" {
 		notes = append(notes, b)
 	}
 	return notes
+}
+
+// onVeth tells what a veth cannot do, where the link is one.
+func onVeth(env report.Env) string {
+	if env.Peer != "" {
+		return ""
+	}
+	return "A veth is never zero-copy: AF_XDP copies here. "
 }

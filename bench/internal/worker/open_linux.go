@@ -59,7 +59,7 @@ func config(p control.Prepare) (path.Config, error) {
 	}
 	return path.Config{
 		Interface: p.Interface, Queue: p.Queue, Local: p.Local, Peer: p.Peer, LocalMAC: local, PeerMAC: peer,
-		Size: p.Size, Batch: p.Batch, MTU: p.MTU, Image: p.Image, Checksum: p.Checksum, Hold: path.Hold,
+		Size: p.Size, Batch: p.Batch, MTU: p.MTU, Image: p.Image, Checksum: p.Checksum, Hold: path.Hold, Keep: p.Keep,
 	}, nil
 }
 
