@@ -21,7 +21,7 @@ import (
 	"github.com/xdpath/xdpath/internal/testnet"
 )
 
-const wait = 20 * time.Second
+const wait = time.Minute
 
 var agreed = control.Welcome{
 	Interface: "eth7", Addr: netip.MustParseAddr("192.0.2.2"), Client: netip.MustParseAddr("192.0.2.1"),
