@@ -199,6 +199,7 @@ func TestGarbage(t *testing.T) {
 			if _, err := c.Receive(time.Now().Add(wait)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Errorf("error %v, want that the stream is closed", err)
 			}
+			_ = c.Close()
 			b.free()
 		})
 	}
@@ -232,6 +233,7 @@ func TestSlow(t *testing.T) {
 		if err != nil || m.Type != control.TypeError || m.Error.Reason != errIdle.Error() {
 			t.Errorf("%+v, %v", m, err)
 		}
+		_ = c.Close()
 		b.free()
 	})
 }
@@ -297,6 +299,7 @@ func TestWorkerDies(t *testing.T) {
 			if err != nil || m.Type != control.TypeError || !strings.Contains(m.Error.Reason, errDied.Error()) {
 				t.Errorf("%+v, %v", m, err)
 			}
+			_ = c.Close()
 			b.free()
 		})
 	}
@@ -311,5 +314,6 @@ func TestShut(t *testing.T) {
 	if err != nil || m.Type != control.TypeError {
 		t.Errorf("%+v, %v", m, err)
 	}
+	_ = c.Close()
 	b.eventually("no worker is left", func() bool { return b.workers.alive.Load() == 0 })
 }
