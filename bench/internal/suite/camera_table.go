@@ -64,11 +64,9 @@ func cameraNotes(p Plan, doc report.Document) []string {
 		"Socket paths send headers and pixels from where they lie, in one call a datagram, a batch (mmsg) or a bundle (gso). xdp sends trains of a region, and gathers or copies as its library thinks best; its receiver takes long datagrams in the pieces that they arrive in.",
 		fmt.Sprintf("Counts are sums of %d runs, each of %v after a warm-up of %v; the other figures are medians of the runs. CPU is of the whole machine: what is not idle, by /proc/stat in ticks of 10 ms, so that short runs are coarse; demand is that time for each 1,024 bytes received. Paths took turns.", p.Runs, p.Duration, p.Warmup),
 		machine(doc.Env, "Sender", "receiver", "soft interrupts run on the sender's CPU"),
-		fmt.Sprintf("Every path can hold %d datagrams unread. UDP checksums: sockets leave them to a veth, which never computes them; xdp sends none.", path.Hold),
+		fmt.Sprintf("Every path can hold %d datagrams unread. %s", path.Hold, sums(doc.Env)),
 	}
-	if slices.Contains(p.Paths(), "gso") {
-		notes = append(notes, gsoNote)
-	}
+	notes = append(notes, gsoNotes(p, doc.Env)...)
 	if b := buffers(doc.Env.Buffers); b != "" {
 		notes = append(notes, b)
 	}

@@ -50,8 +50,14 @@ func errNoTraffic(s Side) error {
 	return fmt.Errorf("path %s has no traffic for %s to run", s.Prepare.Path, s.Prepare.Test)
 }
 
-// gsoNote is for tests that the path gso takes part in.
-const gsoNote = "gso: segmentation offload (tx-udp-segmentation) of the sending veth is off and GRO of the receiving one on, so that single datagrams cross the link; the other paths run with both as a veth has them."
+// gsoNotes are for tests that the path gso may take part in. On an interface that
+// the bench did not make, the path says itself what it found.
+func gsoNotes(p Plan, env report.Env) []string {
+	if !slices.Contains(p.Paths(), "gso") || env.Peer != "" {
+		return nil
+	}
+	return []string{"gso: segmentation offload (tx-udp-segmentation) of the sending veth is off and GRO of the receiving one on, so that single datagrams cross the link; the other paths run with both as a veth has them."}
+}
 
 func streamNotes(p Plan, doc report.Document) []string {
 	notes := []string{
@@ -62,9 +68,7 @@ func streamNotes(p Plan, doc report.Document) []string {
 		"Sender and receiver touch every payload byte on every path. " + sums(doc.Env),
 		fmt.Sprintf("Every path can hold %d datagrams unread. Socket receivers block in their call, asavie in poll, xdp waits as its library does by default. XDP programs are attached for the runs of AF_XDP paths only.", path.Hold),
 	}
-	if slices.Contains(p.Paths(), "gso") && doc.Env.Peer == "" {
-		notes = append(notes, gsoNote)
-	}
+	notes = append(notes, gsoNotes(p, doc.Env)...)
 	if b := buffers(doc.Env.Buffers); b != "" {
 		notes = append(notes, b)
 	}
