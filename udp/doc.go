@@ -30,6 +30,9 @@
 //     datagrams out of it, where the payload is only read.
 //   - xsk and umem are the rings themselves.
 //
+// A datagram larger than a chunk comes in segments, all of it or nothing; see
+// [Received] and Config.ChunkSize. Multi-buffer is chosen where the MTU needs it.
+//
 // A [Pacer] lets what a Queue sends leave evenly: qdiscs do not see it.
 //
 // A [Flow] is a resolved destination, followed live: route, gateway, neighbour,

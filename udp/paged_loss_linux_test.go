@@ -357,6 +357,22 @@ func TestPagedNoAllocations(t *testing.T) {
 	}); n != 0 {
 		t.Errorf("%v allocations for five datagrams by the Queue", n)
 	}
+	os := make([]Outgoing, batch)
+	if n := testing.AllocsPerRun(200, func() {
+		l.peer.WriteToUDPAddrPort(buf[:8000], to)
+		k, err := q.ReceiveContext(ctx, ds[:1])
+		if k != 1 || err != nil || q.Reply(&ds[0], &os[0]) != nil {
+			t.Fatal(k, err)
+		}
+		if k, err := q.Send(os[:1]); k != 1 || err != nil {
+			t.Fatal(k, err)
+		}
+		if k, _, err := l.peer.ReadFromUDPAddrPort(buf); k != 8000 || err != nil {
+			t.Fatal(k, err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations for a reply", n)
+	}
 	if n := testing.AllocsPerRun(200, func() {
 		l.peer.WriteToUDPAddrPort(buf[:8000], to)
 		if k, _, err := p.ReadFromUDPAddrPort(buf); k != 8000 || err != nil {

@@ -302,7 +302,7 @@ func onceEach(got <-chan string, n int) string {
 
 // sizeRows: every byte arrives, whatever the length.
 func sizeRows() []row {
-	small, large := testnet.Config{MTU: 576}, testnet.Config{MTU: 3500}
+	small, large, jumbo := testnet.Config{MTU: 576}, testnet.Config{MTU: 3500}, testnet.Config{MTU: 9000}
 	return []row{
 		{name: "received: 0 to 1472 bytes", ways: fastRx, want: "whole", run: func(r *rig) string {
 			s, peer := r.both()
@@ -338,6 +338,15 @@ func sizeRows() []row {
 			s, peer := r.both()
 			r.warm(s, peer)
 			return r.sizes(s, peer, []int{0, 1472, 3471, 3472, 3473, 8972})
+		}},
+		{name: "received: across an MTU of 9000", net: jumbo, ways: fastRx | kernelRx, want: "whole", run: func(r *rig) string {
+			s, peer := r.both()
+			return r.sizes(peer, s, []int{0, 1472, 1750, 1751, 3798, 3799, 8971, 8972, 8973, 20000})
+		}},
+		{name: "sent: across an MTU of 9000", net: jumbo, ways: fastTx | kernelTx, want: "whole", run: func(r *rig) string {
+			s, peer := r.both()
+			r.warm(s, peer)
+			return r.sizes(s, peer, []int{0, 1472, 1920, 1921, 3712, 3713, 8971, 8972, 8973, 20000})
 		}},
 		{name: "fragments keep their place between others", ways: fastTx | kernelTx, want: "10 10 3000 10 10 3000 10 10 3000 10 10 3000", run: func(r *rig) string {
 			s, peer := r.both()
