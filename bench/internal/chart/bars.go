@@ -43,9 +43,9 @@ func (b Bars) SVG() template.HTML {
 			}
 		}
 	}
-	left := letter*float64(names) + 10
+	left := letter*float64(names+1) + 8
 	// The text stands behind the longest bar, too.
-	right := width - letter*float64(texts) - 12
+	right := width - letter*float64(texts+1) - 8
 	end := 4 + barPitch*float64(len(b.Bars))
 	c.height = end + roomBottom
 	b.Axis.Log = false

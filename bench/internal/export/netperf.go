@@ -17,10 +17,10 @@ import (
 // use it.
 //
 // Netperf has no loss column: loss is the difference between the two lines. The CPU
-// is that of all machines of the bench in both columns, from /proc/stat, which is
-// what the S stands for; demand is for what was sent in the first line and what was
-// received in the second. The size of a socket's buffer is 0 where a path has none,
-// or did not ask for one.
+// is from /proc/stat, which is what the S stands for. The size of a socket's buffer is
+// what datagrams can wait in, also where that is a ring. Of round trips the CPU is that
+// of all machines of the bench, in both columns, and the size that which the receiver's
+// socket got, 0 for a path that has none.
 func Netperf(w io.Writer, doc report.Document) error {
 	var b strings.Builder
 	for _, r := range runs(doc) {
@@ -41,15 +41,34 @@ bytes   bytes    secs            #      #   10^6bits/sec % SS     us/KB
 `
 
 func netperfStream(b *strings.Builder, doc report.Document, r report.Result) {
+	r = bothEnds(doc.Env, r)
 	fmt.Fprintf(b, "UDP UNIDIRECTIONAL SEND TEST from sender to receiver : %s\n%s", what(r), streamTitle)
-	failed := r.Loss[loss.Send] + r.Loss[loss.TXInvalid] + r.Loss[loss.TXRing]
+	failed := failures(r)
 	okay := r.Sent - min(r.Sent, failed)
-	rate := func(n uint64) float64 { return 8 * float64(n) * float64(r.Size) / r.Seconds } // bits a second
-	demand := func(n uint64) float64 { return cpu.ServiceDemand(r.CPUUtil, processors(doc.Env), rate(n)/8) }
+	rate := func(n uint64, seconds float64) float64 { return 8 * report.BytesPerSecond(n, r.Size, seconds) / 1e6 }
 	fmt.Fprintf(b, "%6d  %6d   %-7.2f   %7d %6d    %7.1f     %-6.2f   %-6.3f\n",
-		0, r.Size, r.Seconds, okay, failed, rate(okay)/1e6, r.CPUUtil, demand(okay))
+		r.TXRoom, r.Size, r.TXSeconds, okay, failed, rate(okay, r.TXSeconds), r.TXCPUUtil, r.TXDemand)
 	fmt.Fprintf(b, "%6d           %-7.2f   %7d           %7.1f     %-6.2f   %-6.3f\n\n",
-		buffer(doc.Env, r.Key()), r.Seconds, r.Received, rate(r.Received)/1e6, r.CPUUtil, demand(r.Received))
+		r.RXRoom, r.RXSeconds, r.Received, rate(r.Received, r.RXSeconds), r.RXCPUUtil, r.RXDemand)
+}
+
+// failures are the datagrams that did not leave the sender.
+func failures(r report.Result) uint64 {
+	return r.Loss[loss.Send] + r.Loss[loss.TXInvalid] + r.Loss[loss.TXRing]
+}
+
+// bothEnds has what an older bench did not tell of either end: the figures of both.
+func bothEnds(env report.Env, r report.Result) report.Result {
+	if r.TXSeconds > 0 && r.RXSeconds > 0 {
+		return r
+	}
+	r.TXSeconds, r.RXSeconds, r.TXCPUUtil, r.RXCPUUtil = r.Seconds, r.Seconds, r.CPUUtil, r.CPUUtil
+	r.RXRoom = buffer(env, r.Key())
+	demand := func(n uint64) float64 {
+		return cpu.ServiceDemand(r.CPUUtil, processors(env), report.BytesPerSecond(n, r.Size, r.Seconds))
+	}
+	r.TXDemand, r.RXDemand = demand(r.Sent-min(r.Sent, failures(r))), demand(r.Received)
+	return r
 }
 
 const tripTitle = `Local /Remote

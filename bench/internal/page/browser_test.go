@@ -155,6 +155,7 @@ func TestLayout(t *testing.T) {
 		"trips": {Figures: 3, Bars: 10, Marks: 5*7 + 5, Tips: 10 + 5*7, Rows: 5},
 		"over":  {Figures: 4 + 3, Marks: 4*(5*3+5) + 3*(5*7+5), Tips: 4*5*3 + 3*5*7, Rows: 15},
 		"sweep": {Figures: 4, Marks: 4 * (2*7 + 2), Tips: 4 * 2 * 7, Rows: 14},
+		"few":   {Figures: 2, Bars: 8, Tips: 8, Rows: 4},
 		"none":  {Rows: 1},
 	}
 	for _, looked := range []map[string]look{light, dark} {

@@ -18,8 +18,8 @@ type figure struct {
 	Chart       template.HTML
 }
 
-// enough is from how many sizes on there are lines over size. Of fewer there are bars
-// at each.
+// enough is from how many sizes, or values of a parameter, on there are lines over
+// them. Of fewer there are bars.
 const enough = 3
 
 // figures are what a document's rows look like: sweeps of a parameter where there are
@@ -35,14 +35,13 @@ func figures(rows []report.Row) []figure {
 	}
 	plain := slices.DeleteFunc(slices.Clone(rows), func(r report.Row) bool { return r.Param != "" })
 	sizes := distinct(plain, func(r report.Row) int { return r.Size })
-	trip := slices.ContainsFunc(plain, report.Row.HasLatency)
 	if len(sizes) >= enough {
-		all = append(all, overSize(plain, trip, paint)...)
+		all = append(all, overSize(plain, slices.ContainsFunc(plain, report.Row.HasLatency), paint)...)
 	}
 	for _, size := range sizes {
 		at := slices.DeleteFunc(slices.Clone(plain), func(r report.Row) bool { return r.Size != size })
 		if len(sizes) < enough {
-			all = append(all, atSize(at, size, trip, paint)...)
+			all = append(all, bars(at, fmt.Sprintf("%d bytes", size), pathName, paint)...)
 		}
 		if f, ok := tail(at, fmt.Sprintf("%d bytes", size), paint); ok {
 			all = append(all, f)
@@ -50,6 +49,9 @@ func figures(rows []report.Row) []figure {
 	}
 	return all
 }
+
+// hasImages tells whether the runs of a row are of a camera.
+func hasImages(r report.Row) bool { return len(r.Runs) > 0 && r.Runs[0].ImagesSent > 0 }
 
 func distinct[T cmp.Ordered](rows []report.Row, f func(report.Row) T) []T {
 	var all []T
@@ -61,23 +63,31 @@ func distinct[T cmp.Ordered](rows []report.Row, f func(report.Row) T) []T {
 	return all
 }
 
-// atSize are bars of the paths at one size.
-func atSize(rows []report.Row, size int, trip bool, paint map[string]int) []figure {
+func pathName(r report.Row) string { return r.Path }
+
+// bars are those of rows that compare with each other, by the names that they have
+// beside each other.
+func bars(rows []report.Row, where string, name func(report.Row) string, paint map[string]int) []figure {
 	metrics := []metric{packets(), demand(false)}
-	if trip {
+	switch {
+	case slices.ContainsFunc(rows, report.Row.HasLatency):
 		metrics = []metric{latency("p50", p50), latency("p99", p99)}
+	case slices.ContainsFunc(rows, hasImages): // at a rate that is given
+		metrics = []metric{demand(false), lost()}
 	}
 	var all []figure
 	for _, m := range metrics {
-		b := chart.Bars{Axis: chart.Axis{Title: m.axis}, Label: fmt.Sprintf("Bars: %s in %s, %d bytes; the figures are in the table.", m.title, m.axis, size)}
+		b := chart.Bars{Axis: chart.Axis{Title: m.axis}, Label: fmt.Sprintf("Bars: %s in %s, %s; the figures are in the table.", m.title, m.axis, where)}
 		for _, r := range rows {
-			b.Bars = append(b.Bars, bar(r, m, paint))
+			one := bar(r, m, paint)
+			one.Name = name(r)
+			b.Bars = append(b.Bars, one)
 		}
 		note := m.good + "; whiskers from the least to the largest run"
 		if m.title == packets().title {
 			note += "; paler: what was sent beyond that, and lost"
 		}
-		all = append(all, figure{fmt.Sprintf("%s, %d bytes", m.title, size), note, b.SVG()})
+		all = append(all, figure{m.title + ", " + where, note, b.SVG()})
 	}
 	return all
 }
@@ -87,10 +97,10 @@ const shown = 1
 
 func bar(r report.Row, m metric, paint map[string]int) chart.Bar {
 	if len(r.Runs) == 0 {
-		return chart.Bar{Name: r.Path, Missing: r.Reason}
+		return chart.Bar{Missing: r.Reason}
 	}
 	s := r.Spread(m.of)
-	b := chart.Bar{Name: r.Path, Slot: paint[r.Path], Value: s.Median, Low: s.Min, High: s.Max, Text: m.text(s.Median), Tip: m.tip(r)}
+	b := chart.Bar{Slot: paint[r.Path], Value: s.Median, Low: s.Min, High: s.Max, Text: m.text(s.Median), Tip: m.tip(r)}
 	if m.title == packets().title {
 		// The median run's own, so that the paler part is what that run lost.
 		mid := r.Median()

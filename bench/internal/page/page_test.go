@@ -44,6 +44,7 @@ func samples(t *testing.T) map[string]string {
 		"trips": write(t, reporttest.Trips(64)),
 		"over":  write(t, reporttest.Trips(64, 1472, 8000)),
 		"sweep": write(t, reporttest.Sweep("usecs", 0, 4, 16, 50, 100, 200, 500)),
+		"few":   write(t, reporttest.Sweep("mtu", 1500, 8000)),
 		"none":  write(t, none),
 	}
 }

@@ -123,11 +123,14 @@ func (s sweep) figures(paint map[string]int) []figure {
 		at[p.row.Key] = p.at
 		trip = trip || p.row.HasLatency()
 	}
+	axis := s.axis()
+	if len(axis.Ticks) < enough {
+		return s.bars(rows, paint)
+	}
 	metrics := []metric{packets(), lost(), demand(false)}
 	if trip {
 		metrics = []metric{packets(), latency("p50", p50), latency("p99", p99), lost()}
 	}
-	axis := s.axis()
 	by := strings.TrimSuffix(axis.Title, " (log scale)")
 	var all []figure
 	for _, m := range metrics {
@@ -154,4 +157,13 @@ func (s sweep) figures(paint map[string]int) []figure {
 		}
 	}
 	return all
+}
+
+// bars are those of too few values for a curve.
+func (s sweep) bars(rows []report.Row, paint map[string]int) []figure {
+	if len(s.axis().Ticks) == 1 {
+		return bars(rows, fmt.Sprintf("%d bytes, %s", s.size, rows[0].Param), pathName, paint)
+	}
+	name := func(r report.Row) string { return r.Path + " " + strings.TrimPrefix(r.Param, s.name+"=") }
+	return bars(rows, strings.TrimSuffix(fmt.Sprintf("%d bytes, by %s", s.size, s.name), ", by "), name, paint)
 }

@@ -54,12 +54,15 @@ func spread() []report.Column {
 	return []report.Column{
 		report.Figure("runs", "", func(r report.Row, _ []report.Row) string { return fmt.Sprint(len(r.Runs)) }),
 		report.Figure("interval", "of the median", func(r report.Row, _ []report.Row) string {
-			if r.HasLatency() {
-				s := r.Spread(p50)
-				return fmt.Sprintf("%s..%s, %.0f %%", report.Three(s.Low), report.Three(s.High), 100*s.Confidence)
+			of, text := received, report.Mpps
+			switch {
+			case r.HasLatency():
+				of, text = p50, report.Three
+			case hasImages(r):
+				of, text = demand(false).of, report.Digits
 			}
-			s := r.Spread(received)
-			return fmt.Sprintf("%s..%s, %.0f %%", report.Mpps(s.Low), report.Mpps(s.High), 100*s.Confidence)
+			s := r.Spread(of)
+			return fmt.Sprintf("%s..%s, %.0f %%", text(s.Low), text(s.High), 100*s.Confidence)
 		}),
 	}
 }

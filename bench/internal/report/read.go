@@ -70,6 +70,9 @@ func (r Result) check() error {
 	figure("goodput_bps", r.GoodputBPS, 0, maxFigure)
 	figure("cpu_util_pct", r.CPUUtil, 0, 100)
 	figure("service_demand_us_per_kb", r.ServiceDemand, 0, maxFigure)
+	for _, v := range []float64{r.TXSeconds, r.RXSeconds, r.TXCPUUtil, r.RXCPUUtil, r.TXDemand, r.RXDemand} {
+		figure("figure of an end", v, 0, maxFigure)
+	}
 	if r.Received > r.Sent || r.Lost != r.Sent-r.Received {
 		errs = append(errs, fmt.Errorf("sent %d, received %d, lost %d", r.Sent, r.Received, r.Lost))
 	}
