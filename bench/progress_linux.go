@@ -75,7 +75,7 @@ func (p *progress) draw() {
 		case <-p.done:
 			return
 		case now := <-tick.C:
-			fmt.Fprintf(p.w, "\r\x1b[K%s", p.line(now))
+			fmt.Fprintf(p.w, "\r\x1b[K%s", fitLine(p.line(now), columnsOf(p.w)))
 		}
 	}
 }
@@ -92,8 +92,38 @@ func (p *progress) line(now time.Time) string {
 		each = p.stepped.Sub(p.begun) / time.Duration(p.n)
 	}
 	left := time.Duration(p.total-p.n)*each - now.Sub(p.stepped)
-	return fmt.Sprintf("bench: %d of %d, %s, run %d, %.0f s left",
-		p.n+1, p.total, p.now.Key(), p.now.Run, max(0, left.Seconds()))
+	return fmt.Sprintf("bench: %d of %d, %s, run %d, %s left", p.n+1, p.total, p.now.Key(), p.now.Run, span(left))
+}
+
+// span writes a length of time as people say it.
+func span(d time.Duration) string {
+	s := int(max(0, d).Round(time.Second).Seconds())
+	if s < 100 {
+		return fmt.Sprintf("%d s", s)
+	}
+	return fmt.Sprintf("%d min %02d s", s/60, s%60)
+}
+
+// fitLine cuts a line to the width of the terminal: a longer one would wrap, and each
+// drawing would leave a line behind. A width of 0 is not known.
+func fitLine(line string, width int) string {
+	if runes := []rune(line); width > 1 && len(runes) >= width {
+		return string(runes[:width-1])
+	}
+	return line
+}
+
+// columnsOf is the width of the terminal now, 0 if it does not say.
+func columnsOf(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0
+	}
+	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
+	if err != nil {
+		return 0
+	}
+	return int(size.Col)
 }
 
 // isTerminal tells whether w is one.

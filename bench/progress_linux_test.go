@@ -55,3 +55,18 @@ func TestProgressSilent(t *testing.T) {
 		t.Error("a file or a buffer passes for a terminal")
 	}
 }
+
+func TestProgressTexts(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-time.Second: "0 s", 400 * time.Millisecond: "0 s", 99 * time.Second: "99 s", 100 * time.Second: "1 min 40 s", time.Hour + time.Second: "60 min 01 s",
+	} {
+		if got := span(d); got != want {
+			t.Errorf("%v: %q, want %q", d, got, want)
+		}
+	}
+	for width, want := range map[int]string{0: "größer", 1: "größer", 7: "größer", 6: "größe", 4: "grö"} {
+		if got := fitLine("größer", width); got != want {
+			t.Errorf("%d columns: %q, want %q", width, got, want)
+		}
+	}
+}
