@@ -277,11 +277,18 @@ func TestSimCookiesAfterClose(t *testing.T) {
 	if n := s.Completed(got[:]); n != 0 {
 		t.Fatal("completed before the kernel said so")
 	}
+	late := track(t, s) // sealed by who finds the socket closed
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if n := s.Completed(got[:]); n != 1 || got[0] != 9 {
 		t.Errorf("after close: %d cookies %v", n, got[:n])
+	}
+	if err := s.Seal([]Ticket{late}, []uint64{10}); err != nil {
+		t.Error(err)
+	}
+	if n := s.Completed(got[:]); n != 1 || got[0] != 10 {
+		t.Errorf("sealed after close: %d cookies %v", n, got[:n])
 	}
 }
 

@@ -184,9 +184,12 @@ func (t *tracker) take(dst []uint64) int {
 // end completes everything: the kernel has let go of the area.
 func (t *tracker) end() {
 	for i := range t.tickets {
-		if k := &t.tickets[i]; k.left > 0 {
-			k.left, k.sealed = 1, true
+		switch k := &t.tickets[i]; {
+		case k.left > 0 && k.sealed:
+			k.left = 1
 			t.drop(int32(i))
+		case k.left > 0:
+			k.left = 1 // for who seals it
 		}
 	}
 	t.descs, t.buckets, t.flying, t.unused = nil, nil, 0, 0
