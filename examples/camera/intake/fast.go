@@ -21,6 +21,12 @@ const batch = 64
 // Fast is a stream by AF_XDP. Its packets are read where the driver wrote them; those
 // that take the kernel lane, fragments for instance, come out of the same call.
 type Fast struct {
+	// Pause is how long Receive lets packets collect, when it has taken all there are
+	// and an image is not whole yet. A receiver that waits for each of them is woken by
+	// each: that costs more than all else that it does. What comes in a Pause must find
+	// room in the ring. Set it before Receive.
+	Pause time.Duration
+
 	conn   *udp.Conn
 	camera netip.Addr
 	other  atomic.Uint64
@@ -102,6 +108,9 @@ func (f *Fast) receive(ctx context.Context, q *udp.Queue, in *Intake, idle *idle
 		in.Take(len(ours), packet, n < batch)
 		if err := q.Release(ds[:n]); err != nil {
 			return fmt.Errorf("intake: %w", err)
+		}
+		if f.Pause > 0 && n < batch && in.InFlight() > 0 {
+			time.Sleep(f.Pause)
 		}
 	}
 }

@@ -29,13 +29,20 @@ func OpenSocket(local netip.AddrPort, buffer int, camera netip.Addr) (*Socket, e
 		return nil, fmt.Errorf("intake: %w", err)
 	}
 	if buffer > 0 {
-		if err := setReceiveBuffer(conn, buffer); err != nil {
+		if err := SetReceiveBuffer(conn, buffer); err != nil {
 			conn.Close()
-			return nil, fmt.Errorf("intake: receive buffer of %d bytes: %w", buffer, err)
+			return nil, err
 		}
 	}
-	conn.SetReadDeadline(time.Now())
-	return &Socket{conn: conn, camera: camera.Unmap(), buffer: buffer}, nil
+	s := NewSocket(conn, camera)
+	s.buffer = buffer
+	return s, nil
+}
+
+// NewSocket makes a stream of a socket, which is the Socket's from now on.
+func NewSocket(conn *net.UDPConn, camera netip.Addr) *Socket {
+	conn.SetReadDeadline(time.Now()) // Receive begins with a look at the clock
+	return &Socket{conn: conn, camera: camera.Unmap()}
 }
 
 func (s *Socket) Port() uint16 { return uint16(s.conn.LocalAddr().(*net.UDPAddr).Port) }

@@ -13,17 +13,21 @@ import (
 	"syscall"
 )
 
-// setReceiveBuffer sets SO_RCVBUF over the system's limit if that is allowed.
-func setReceiveBuffer(conn *net.UDPConn, bytes int) error {
+// SetReceiveBuffer has the kernel hold so many bytes for a socket, its bookkeeping
+// included: over the system's limit if that is allowed, or as many as it is.
+func SetReceiveBuffer(conn *net.UDPConn, bytes int) error {
 	var forced error
 	err := withFD(conn, func(fd int) {
 		// The kernel doubles what it is told, and says so when asked.
 		forced = syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_RCVBUFFORCE, bytes/2)
 	})
-	if err == nil && forced == nil {
-		return nil
+	if err == nil && forced != nil {
+		err = conn.SetReadBuffer(bytes / 2)
 	}
-	return errors.Join(err, conn.SetReadBuffer(bytes/2))
+	if err != nil {
+		return fmt.Errorf("intake: receive buffer of %d bytes: %w", bytes, err)
+	}
+	return nil
 }
 
 func receiveBuffer(conn *net.UDPConn) (n int, err error) {

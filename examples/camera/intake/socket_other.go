@@ -9,7 +9,8 @@ import (
 	"net"
 )
 
-func setReceiveBuffer(conn *net.UDPConn, bytes int) error { return conn.SetReadBuffer(bytes) }
+// SetReceiveBuffer has the system hold so many bytes for a socket.
+func SetReceiveBuffer(conn *net.UDPConn, bytes int) error { return conn.SetReadBuffer(bytes) }
 
 func receiveBuffer(*net.UDPConn) (int, error) { return 0, errors.ErrUnsupported }
 

@@ -37,7 +37,7 @@ type config struct {
 	format  string
 	http    string
 
-	interval, duration time.Duration
+	interval, duration, pause time.Duration
 }
 
 // parse reads the flags.
@@ -53,6 +53,7 @@ func parse(args []string, usage io.Writer) (config, error) {
 	f.StringVar(&c.via, "via", "xdp", "how the stream is received: xdp or socket")
 	f.UintVar(&c.port, "port", 0, "UDP port to receive on; 0: any")
 	f.IntVar(&c.ring, "ring", 4096, "entries of each ring of AF_XDP, a power of two")
+	f.DurationVar(&c.pause, "pause", 300*time.Microsecond, "time that packets of an image may collect in the ring: spares wakeups")
 	f.IntVar(&c.buffer, "socket-buffer", 32<<20, "bytes of the receive buffer of -via socket, the kernel's bookkeeping included; 0: the system's")
 	size := f.String("size", "auto", "packet size in bytes, IP header included; auto: the largest whose test packet arrives")
 	f.IntVar(&c.delay, "delay", -1, "ticks of the camera's clock from packet to packet; -1: leave it as it is")
@@ -122,8 +123,8 @@ func (c *config) validate(size string) error {
 	if c.format != picture.PNG && c.format != picture.PNM {
 		bad("format", c.format, "png or pgm")
 	}
-	if c.interval < 0 || c.duration < 0 {
-		bad("interval and -duration", fmt.Sprint(c.interval, c.duration), "not negative")
+	if c.interval < 0 || c.duration < 0 || c.pause < 0 {
+		bad("interval, -duration, -pause", fmt.Sprint(c.interval, c.duration, c.pause), "not negative")
 	}
 	if !c.camera.IsValid() && c.iface == "" {
 		errs = append(errs, errors.New("receive: -camera or -i is needed"))

@@ -169,6 +169,7 @@ func (s *session) openSource(ctx context.Context) (intake.Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w\n-via socket does without AF_XDP", err)
 	}
+	src.Pause = s.cfg.pause
 	return src, nil
 }
 
