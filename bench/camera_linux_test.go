@@ -3,27 +3,15 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/xdpath/xdpath/bench/internal/loss"
-	"github.com/xdpath/xdpath/internal/testnet"
 )
 
 // TestCameraEndToEnd sends small images for a moment over all paths, at both MTUs.
 func TestCameraEndToEnd(t *testing.T) {
-	testnet.Require(t)
-	file := filepath.Join(t.TempDir(), "out.json")
-	var stdout, stderr bytes.Buffer
-	args := strings.Fields("camera -size 320x240 -rate 100 -images 5 -runs 1 -json " + file)
-	if status := run(args, &stdout, &stderr); status != exitOK || stderr.Len() > 0 {
-		t.Fatalf("exit status %d: %s", status, stderr.String())
-	}
-	t.Log("\n" + stdout.String())
-	doc := read(t, file)
+	doc, _ := measure(t, "camera -size 320x240 -rate 100 -images 5 -runs 1")
 	if want := 4 * 2; len(doc.Results) != want || len(doc.Env.Skipped) > 0 {
 		t.Errorf("%d results, want %d, did not run: %+v", len(doc.Results), want, doc.Env.Skipped)
 	}

@@ -120,6 +120,20 @@ func checkBuffers(t *testing.T, doc report.Document) {
 	}
 }
 
+// measure runs the bench on some arguments and returns what it wrote, as JSON and as
+// a table.
+func measure(t *testing.T, args string) (report.Document, string) {
+	t.Helper()
+	testnet.Require(t)
+	file := filepath.Join(t.TempDir(), "out.json")
+	var stdout, stderr bytes.Buffer
+	if status := run(strings.Fields(args+" -json "+file), &stdout, &stderr); status != exitOK || stderr.Len() > 0 {
+		t.Fatalf("exit status %d: %s", status, stderr.String())
+	}
+	t.Log("\n" + stdout.String())
+	return read(t, file), stdout.String()
+}
+
 func read(t *testing.T, file string) report.Document {
 	t.Helper()
 	b, err := os.ReadFile(file)

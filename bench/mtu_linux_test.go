@@ -3,26 +3,14 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"path/filepath"
-	"strings"
 	"testing"
-
-	"github.com/xdpath/xdpath/internal/testnet"
 )
 
 // TestMTUEndToEnd sends small messages at both MTUs for a moment, over the paths that
 // compare by default.
 func TestMTUEndToEnd(t *testing.T) {
-	testnet.Require(t)
-	file := filepath.Join(t.TempDir(), "out.json")
-	var stdout, stderr bytes.Buffer
-	if status := run(strings.Fields("mtu -duration 50ms -runs 1 -json "+file), &stdout, &stderr); status != exitOK || stderr.Len() > 0 {
-		t.Fatalf("exit status %d: %s", status, stderr.String())
-	}
-	t.Log("\n" + stdout.String())
-	doc := read(t, file)
+	doc, _ := measure(t, "mtu -duration 50ms -runs 1")
 	if len(doc.Results) != 3*2*2 || len(doc.Env.Rows) != 3*2*2 {
 		t.Errorf("%d results, %d rows, did not run: %+v", len(doc.Results), len(doc.Env.Rows), doc.Env.Skipped)
 	}

@@ -20,14 +20,7 @@ import (
 // TestTripsEndToEnd makes round trips over all paths for a moment. It checks that
 // the books balance, and that each path says what it did; never how fast.
 func TestTripsEndToEnd(t *testing.T) {
-	testnet.Require(t)
-	file := filepath.Join(t.TempDir(), "out.json")
-	var stdout, stderr bytes.Buffer
-	if status := run(strings.Fields("rr -duration 100ms -runs 2 -json "+file), &stdout, &stderr); status != exitOK || stderr.Len() > 0 {
-		t.Fatalf("exit status %d: %s", status, stderr.String())
-	}
-	t.Log("\n" + stdout.String())
-	doc := read(t, file)
+	doc, table := measure(t, "rr -duration 100ms -runs 2")
 	names := path.Names(path.Trips)
 	if len(doc.Env.Skipped) > 0 || len(doc.Results) != 2*len(names) {
 		t.Errorf("%d results of %d paths; did not run: %+v", len(doc.Results), len(names), doc.Env.Skipped)
@@ -43,7 +36,7 @@ func TestTripsEndToEnd(t *testing.T) {
 		}
 	}
 	for _, text := range append(names, "p99.9", "µs", "closed", "HDR") {
-		if !strings.Contains(stdout.String(), text) {
+		if !strings.Contains(table, text) {
 			t.Errorf("%s is not in the table", text)
 		}
 	}
