@@ -55,6 +55,9 @@ func (p Path) does(k Kind) bool {
 
 // Open opens one side of a path that does k.
 func (p Path) Open(k Kind, sender bool, cfg Config) (End, error) {
+	if k == Images {
+		cfg.Hold = HoldImages(camera.Shape{Image: cfg.Image, Size: cfg.Size})
+	}
 	switch {
 	case k == Trips:
 		cfg.Hold = HoldTrips
@@ -93,6 +96,18 @@ const (
 	Hold      = 4096
 	HoldTrips = 2048
 )
+
+// HoldImages is how many datagrams of images every path can hold unread: two images,
+// as the receiver keeps two, within bounds. Rings go round: a larger one than is
+// needed costs cache.
+func HoldImages(s camera.Shape) int {
+	const images, least = 2, 256
+	hold := least
+	for s.Validate() == nil && hold < images*s.Packets() && hold < Hold {
+		hold *= 2
+	}
+	return hold
+}
 
 // A Sender is the sending side of an open path. Its stream methods are for one
 // goroutine at a time; the others must not run beside them.

@@ -5,6 +5,7 @@ package suite
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/xdpath/xdpath/bench/internal/camera"
 	"github.com/xdpath/xdpath/bench/internal/path"
@@ -64,11 +65,23 @@ func cameraNotes(p Plan, doc report.Document) []string {
 		"Socket paths send headers and pixels from where they lie, in one call a datagram, a batch (mmsg) or a bundle (gso). xdp sends trains of a region, and gathers or copies as its library thinks best; its receiver takes long datagrams in the pieces that they arrive in.",
 		fmt.Sprintf("Counts are sums of %d runs, each of %v after a warm-up of %v; the other figures are medians of the runs. CPU is of the whole machine: what is not idle, by /proc/stat in ticks of 10 ms, so that short runs are coarse; demand is that time for each 1,024 bytes received. Paths took turns.", p.Runs, p.Duration, p.Warmup),
 		machine(doc.Env, "Sender", "receiver", "soft interrupts run on the sender's CPU"),
-		fmt.Sprintf("Every path can hold %d datagrams unread. %s", path.Hold, sums(doc.Env)),
+		fmt.Sprintf("Every path can hold %s unread: two images, but no fewer than 256 and no more than %d. %s", holds(p), path.Hold, sums(doc.Env)),
 	}
 	notes = append(notes, gsoNotes(p, doc.Env)...)
 	if b := buffers(doc.Env.Buffers); b != "" {
 		notes = append(notes, b)
 	}
 	return notes
+}
+
+// holds tells how many datagrams each path has room for.
+func holds(p Plan) string {
+	var parts []string
+	for _, row := range p.Rows {
+		part := fmt.Sprintf("%d datagrams of %d bytes", path.HoldImages(camera.Shape{Image: row.Image, Size: row.Size}), row.Size)
+		if !slices.Contains(parts, part) {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, " and ")
 }
