@@ -11,9 +11,6 @@ import (
 	"github.com/xdpath/xdpath/bench/internal/check"
 )
 
-// checkArg is the first argument that makes the bench a doctor.
-const checkArg = "check"
-
 const checkUsage = `usage: bench check [interface] [-json]
 
 Looks at this machine and at an interface, or briefly at all of them, and tells

@@ -66,7 +66,7 @@ func TestCheckStatus(t *testing.T) {
 // The real thing, whoever runs it.
 func TestCheckHere(t *testing.T) {
 	var out, errs bytes.Buffer
-	if status := run([]string{checkArg}, &out, &errs); status > exitBroken || errs.Len() != 0 || !strings.Contains(out.String(), "Linux ") {
+	if status := run([]string{"check"}, &out, &errs); status > exitBroken || errs.Len() != 0 || !strings.Contains(out.String(), "Linux ") {
 		t.Errorf("status %d\n%s%s", status, out.String(), errs.String())
 	}
 }

@@ -14,14 +14,13 @@ import (
 	"github.com/xdpath/xdpath/bench/internal/report"
 )
 
-// A command is something to do with files of results. It needs no rights and no
-// Linux.
+// A command is something to do that is no test.
 type command struct {
 	name, what, args string
 	run              func(args []string, stdout, stderr io.Writer) int
 }
 
-// commands are all that there are, beside tests.
+// commands are those that work on files of results. They need no rights and no Linux.
 func commands() []command {
 	return []command{
 		{"report", "draws results again that -json wrote", "results.json", runReport},
@@ -31,7 +30,7 @@ func commands() []command {
 
 // runCommand does what the arguments ask for if they begin with a command.
 func runCommand(args []string, stdout, stderr io.Writer) (status int, ok bool) {
-	for _, c := range commands() {
+	for _, c := range append(commands(), systemCommands()...) {
 		if len(args) > 0 && args[0] == c.name {
 			return c.run(args[1:], stdout, stderr), true
 		}

@@ -130,6 +130,10 @@ func usage(w io.Writer, which suite.Test, fs *flag.FlagSet) {
 	for _, c := range commands() {
 		fmt.Fprintf(w, "  %-8s %s\n", c.name, c.what)
 	}
+	fmt.Fprint(w, "\nBeside tests; -h tells more of each:\n")
+	for _, c := range systemCommands() {
+		fmt.Fprintf(w, "  %-13s  %s\n", c.name, c.what)
+	}
 	fmt.Fprintf(w, "\nFlags of %s:\n", which.Name)
 	fs.SetOutput(w)
 	fs.PrintDefaults()

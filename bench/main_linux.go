@@ -14,7 +14,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/xdpath/xdpath/bench/internal/check"
 	"github.com/xdpath/xdpath/bench/internal/cpu"
 	"github.com/xdpath/xdpath/bench/internal/path"
 	"github.com/xdpath/xdpath/bench/internal/referee"
@@ -29,9 +28,6 @@ func main() {
 
 // run is the program without its process: arguments in, exit status out.
 func run(args []string, stdout, stderr io.Writer) int {
-	if len(args) > 0 && args[0] == checkArg {
-		return runCheck(args[1:], check.System{}, stdout, stderr)
-	}
 	if status, ok := runCommand(args, stdout, stderr); ok {
 		return status
 	}

@@ -35,7 +35,8 @@ func (c *Client) Run(ctx context.Context, conn net.Conn, port Port, server netip
 		c.Params.Parallel = 1
 	}
 	c.Params.UDP = true
-	ctx, cancel := context.WithCancel(ctx)
+	// Each step has its time; all together have one too.
+	ctx, cancel := context.WithTimeout(ctx, c.Params.duration(c.Longest)+4*c.patience)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()

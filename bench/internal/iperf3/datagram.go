@@ -54,9 +54,10 @@ func ParseHeader(b []byte, wide bool) (h Header, ok bool) {
 // helloSize is the size of the datagrams by which a stream begins.
 const helloSize = 4
 
-// What they hold, in the byte order of whoever sends them, which is not told; older
-// versions of iperf 3 send other numbers. Neither side looks closely, as neither has
-// to: it is the first datagram from its address.
+// What they hold, in the byte order of whoever sends them, which is not told: read the
+// other way round, the one is the other. Older versions of iperf 3 send other numbers.
+// So neither side looks at which of them it is, and neither has to: it is the first
+// datagram from its address. Saying one of them twice would be taken for data.
 const (
 	hello      = 0x36373839
 	helloOld   = 123456789
@@ -64,19 +65,14 @@ const (
 	welcomeOld = 987654321
 )
 
-// isHello tells the datagram by which a client begins a stream.
-func isHello(b []byte) bool { return isWord(b, hello, helloOld) }
-
-// isWelcome tells the answer to it.
-func isWelcome(b []byte) bool { return isWord(b, welcome, welcomeOld) }
-
-func isWord(b []byte, words ...uint32) bool {
+// isGreeting tells the datagrams by which a stream begins.
+func isGreeting(b []byte) bool {
 	if len(b) != helloSize {
 		return false
 	}
-	little, big := binary.LittleEndian.Uint32(b), binary.BigEndian.Uint32(b)
-	for _, w := range words {
-		if little == w || big == w {
+	for _, v := range []uint32{binary.LittleEndian.Uint32(b), binary.BigEndian.Uint32(b)} {
+		switch v {
+		case hello, helloOld, welcome, welcomeOld:
 			return true
 		}
 	}

@@ -31,8 +31,10 @@ type Params struct {
 	Parallel      float64 `json:"parallel"`
 	Reverse       Bool    `json:"reverse,omitempty"` // the server sends
 	Bidirectional Bool    `json:"bidirectional,omitempty"`
-	Len           float64 `json:"len"`                 // payload of a datagram in bytes
-	Bandwidth     float64 `json:"bandwidth,omitempty"` // of each stream in payload bits a second, 0 for no limit
+	Len           float64 `json:"len"`                    // payload of a datagram in bytes
+	Bandwidth     float64 `json:"bandwidth,omitempty"`    // of each stream in payload bits a second, 0 for no limit
+	PacingTimer   float64 `json:"pacing_timer,omitempty"` // microseconds in which datagrams may leave together
+	Window        float64 `json:"window,omitempty"`       // bytes of socket buffer, 0 for the system's choice
 	Wide          Bool    `json:"udp_counters_64bit,omitempty"`
 	Version       string  `json:"client_version,omitempty"`
 }
@@ -85,6 +87,8 @@ func (p Params) validate(longest time.Duration) error {
 		return refuse(errorDuration, "%v s, and %v s omitted: at most %v together", p.Time, p.Omit, longest)
 	case !(p.Bandwidth >= 0 && p.Bandwidth <= MaxRate):
 		return refuse(errorParameters, "%v bits a second: must be 0 to %v", p.Bandwidth, float64(MaxRate))
+	case !(p.PacingTimer >= 0 && p.PacingTimer <= 1e6) || !(p.Window >= 0 && p.Window <= math.MaxInt32):
+		return refuse(errorParameters, "%v µs of pacing timer, %v bytes of window", p.PacingTimer, p.Window)
 	case !(p.Num >= 0 && p.Num < math.MaxInt64) || !(p.BlockCount >= 0 && p.BlockCount < math.MaxInt64):
 		return refuse(errorParameters, "%v bytes or %v datagrams to send", p.Num, p.BlockCount)
 	}

@@ -117,7 +117,10 @@ func (s *xdpSender) sendAll(ctx context.Context, batch []udp.Outgoing) (sent int
 		n, err := s.queue.Send(batch[sent:])
 		// What the kernel took and lost is on its way as far as anybody can tell.
 		if err != nil && !errors.Is(err, udp.ErrLost) {
-			return sent, errors.Join(fmt.Errorf("%v: %w", s.flow, err), s.queue.Abort(batch[sent:]))
+			for i := range batch[sent:] {
+				_ = s.queue.Abort(batch[sent+i : sent+i+1]) // of those that have left it says so
+			}
+			return sent, fmt.Errorf("%v: %w", s.flow, err)
 		}
 		sent += n
 	}

@@ -14,16 +14,9 @@ const flushWait = 2 * time.Second
 // send sends on all streams in turn until ctx is done, or all that was asked for has
 // been sent. It returns when that has left.
 func (s *session) send(ctx context.Context, limit uint64) error {
-	batch := s.port.Batch()
-	var pacer Pacer
-	if s.params.Bandwidth > 0 {
-		// The rate is each stream's, and one pacer serves them all.
-		rate := s.params.Bandwidth * s.params.Parallel / 8 / s.params.Len
-		var err error
-		if pacer, err = s.pacer(rate); err != nil {
-			return err
-		}
-		batch = 1
+	pacer, batch, err := s.pace()
+	if err != nil {
+		return err
 	}
 	var total uint64
 	for {
@@ -40,7 +33,7 @@ func (s *session) send(ctx context.Context, limit uint64) error {
 					return s.flush()
 				}
 			}
-			sent, err := s.sendOn(ctx, st, n)
+			sent, err := s.sendAll(ctx, st, n)
 			total += uint64(sent)
 			switch {
 			case ctx.Err() != nil:
@@ -53,6 +46,37 @@ func (s *session) send(ctx context.Context, limit uint64) error {
 			}
 		}
 	}
+}
+
+// usualTimer is iperf 3's pacing timer, unless the client tells another.
+const usualTimer = 1000 // µs
+
+// pace makes the pacer that serves all streams, nil for as fast as it goes, and says
+// how many datagrams of a stream leave together. As with iperf 3 itself that is as many
+// as are due within the pacing timer: to keep each from the next would cost a
+// processor, which is not what is to be measured.
+func (s *session) pace() (p Pacer, together int, err error) {
+	if s.params.Bandwidth == 0 {
+		return nil, s.port.Batch(), nil
+	}
+	each := s.params.Bandwidth / 8 / s.params.Len // datagrams a second of one stream
+	timer := s.params.PacingTimer
+	if timer == 0 {
+		timer = usualTimer
+	}
+	together = max(1, int(each*timer/1e6))
+	p, err = s.pacer(each * s.params.Parallel / float64(together))
+	return p, together, err
+}
+
+// sendAll sends n datagrams of a stream, however many the port takes at once.
+func (s *session) sendAll(ctx context.Context, st *stream, n int) (sent int, err error) {
+	for sent < n && err == nil && ctx.Err() == nil {
+		var now int
+		now, err = s.sendOn(ctx, st, n-sent)
+		sent += now
+	}
+	return sent, err
 }
 
 // sendOn sends up to n datagrams of a stream.

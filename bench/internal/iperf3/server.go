@@ -28,12 +28,12 @@ type Server struct {
 
 // Outcome is what came of a client.
 type Outcome struct {
-	Peer   netip.AddrPort // of the control connection
-	Params Params
-	Sends  bool    // this side was the sender
-	Ours   Results // of this side, and theirs of the other
-	Theirs Results
-	Err    error // why it was not served to the end
+	Peer   netip.AddrPort `json:"peer"` // of the control connection
+	Params Params         `json:"params"`
+	Sends  bool           `json:"sends"` // this side was the sender
+	Ours   Results        `json:"ours"`  // of this side, and theirs of the other
+	Theirs Results        `json:"theirs"`
+	Err    error          `json:"-"` // why it was not served to the end
 }
 
 const (
@@ -47,13 +47,7 @@ const (
 // Serve answers clients until ctx is done or once, if once is set, a client was
 // served. It closes the listener, not the port.
 func (s *Server) Serve(ctx context.Context, l net.Listener, once bool) error {
-	if s.Longest == 0 {
-		s.Longest = longest
-	}
-	if s.patience == 0 {
-		s.patience = patience
-	}
-	s.busy, s.callers = make(chan struct{}, 1), make(chan struct{}, maxCallers)
+	s.init()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
@@ -81,6 +75,19 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, once bool) error {
 		default: // too many to be polite
 			_ = c.Close()
 		}
+	}
+}
+
+// init puts in what is not set.
+func (s *Server) init() {
+	if s.Longest == 0 {
+		s.Longest = longest
+	}
+	if s.patience == 0 {
+		s.patience = patience
+	}
+	if s.busy == nil {
+		s.busy, s.callers = make(chan struct{}, 1), make(chan struct{}, maxCallers)
 	}
 }
 

@@ -33,9 +33,8 @@ type session struct {
 
 	mu       sync.Mutex // guards what follows; taken once a batch
 	streams  []*stream
-	joined   func(*stream) // told of each new stream
+	joined   func(*stream) // told of each new stream; a server's
 	admit    netip.Addr    // whose streams are accepted; the zero Addr: nobody's any more
-	welcomed bool          // the answer to hello has come (a client's)
 	counting bool          // between the beginning of the test and its end
 	last     time.Time     // when a datagram of ours came in
 
@@ -60,10 +59,7 @@ func (s *session) handle(ds []Datagram) {
 		switch {
 		case st == nil:
 			s.join(d)
-		case isHello(d.Payload) && st.in.Received == 0 && !s.counting:
-			_ = s.answer(st) // ours was lost, or this is the first one again
-		case isWelcome(d.Payload):
-			s.welcomed = true
+		case isGreeting(d.Payload): // the answer to ours, or one that came twice
 		case s.counting && !s.sends:
 			if h, ok := ParseHeader(d.Payload, bool(s.params.Wide)); ok {
 				st.in.Add(h, d.Size, at)
@@ -85,7 +81,7 @@ func (s *session) find(peer netip.AddrPort) *stream {
 
 // join makes a stream of what a client says first, if one is wanted.
 func (s *session) join(d Datagram) {
-	if d.From.Addr() != s.admit || len(s.streams) >= int(s.params.Parallel) || !isHello(d.Payload) {
+	if d.From.Addr() != s.admit || len(s.streams) >= int(s.params.Parallel) || !isGreeting(d.Payload) {
 		return
 	}
 	st, err := s.add(d.From)
