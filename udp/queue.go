@@ -224,8 +224,17 @@ func (c *Conn) giveBack(ds []Received) (err error) {
 	r := returns{}
 	for i := range ds {
 		d := &ds[i]
+		if d.held && d.extra == nil { // most are of one frame
+			if r.n == len(r.frames) || d.from != r.from {
+				r.turn(d.from)
+			}
+			r.frames[r.n] = d.frame
+			r.n++
+			d.held, d.Payload = false, nil
+			continue
+		}
 		x := d.extra
-		if !d.held || x != nil && !x.end(d.use) {
+		if !d.held || !x.end(d.use) {
 			err = keep(err, fmt.Errorf("udp: release datagram %d: given back before, or turned into a reply: %w", i, umem.ErrFrame))
 			continue
 		}
@@ -237,13 +246,11 @@ func (c *Conn) giveBack(ds []Received) (err error) {
 		} else {
 			r.frame(d.from, d.frame)
 		}
-		if x != nil {
-			for _, f := range x.frames {
-				r.frame(d.from, f)
-			}
-			x.frames = x.frames[:0]
-			r.gone = x.push(r.gone)
+		for _, f := range x.frames {
+			r.frame(d.from, f)
 		}
+		x.frames = x.frames[:0]
+		r.gone = x.push(r.gone)
 	}
 	r.release()
 	c.scratch.drop(r.gone)
@@ -261,11 +268,16 @@ type returns struct {
 
 func (r *returns) frame(from *Queue, f umem.Frame) {
 	if r.n == len(r.frames) || from != r.from {
-		r.release()
-		r.from = from
+		r.turn(from)
 	}
 	r.frames[r.n] = f
 	r.n++
+}
+
+// turn makes room for frames from a queue.
+func (r *returns) turn(from *Queue) {
+	r.release()
+	r.from = from
 }
 
 func (r *returns) release() {

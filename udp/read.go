@@ -110,7 +110,10 @@ func (p *PacketConn) take(b []byte) (n int, src netip.AddrPort, short, ok bool, 
 		}
 	}
 	d := &p.buf[p.next]
-	n, src, short = d.Copy(b), d.Src, len(b) < d.Len() || d.Truncated
+	n, src, short = copy(b, d.Payload), d.Src, len(b) < len(d.Payload) || d.Truncated
+	if d.Rest != nil {
+		n, short = d.Copy(b), len(b) < d.Len()
+	}
 	if p.next++; p.next == p.have {
 		err = p.drop()
 	}

@@ -69,7 +69,11 @@ func (q *Queue) room(o *Outgoing, f umem.Frame) {
 	b, _ := q.sock.Area().Bytes(f)
 	at := q.conn.headerRoom
 	room := b[at-f.Offset() : cap(b)]
-	*o = Outgoing{Payload: room, room: room, frame: f, at: at, held: true}
+	// Field by field, all of them: a value made first would be copied here.
+	o.Payload, o.Rest, o.room, o.Flow = room, nil, room, nil
+	o.Dst, o.Src, o.TOS = netip.AddrPort{}, netip.Addr{}, 0
+	o.frame, o.at, o.held, o.reply, o.launch = f, at, true, false, 0
+	o.use, o.extra = 0, nil
 }
 
 // Abort gives up datagrams that will not be sent.
@@ -218,7 +222,10 @@ func (q *Queue) place(o *Outgoing) error {
 			return nil
 		}
 	}
-	fl := q.flow(o)
+	fl := o.Flow
+	if fl == nil {
+		fl = q.flow(o)
+	}
 	o.Dst = fl.dst
 	st := fl.current()
 	if st.err != nil {
@@ -291,6 +298,9 @@ func (q *Queue) stamp(o *Outgoing, t *packet.Template) (umem.Frame, error) {
 	}
 	if o.TOS != 0 {
 		t.SetTOS(b, o.TOS)
+	}
+	if t.Checksum() != packet.Offload && o.launch == 0 { // ask knows it too, and costs a call
+		return f, nil
 	}
 	return ask(area, f, t, o.launch)
 }
