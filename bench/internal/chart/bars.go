@@ -14,7 +14,7 @@ type Bar struct {
 	Value     float64
 	Low, High float64 // its whisker, if they differ
 	Beyond    float64 // up to which a paler bar goes on, if more than Value
-	Text      string  // at its end
+	Text      string  // beside it
 	Tip       string
 	Missing   string // in place of the bar, where there is nothing to show
 }
@@ -44,7 +44,6 @@ func (b Bars) SVG() template.HTML {
 		}
 	}
 	left := letter*float64(names+1) + 8
-	// The text stands behind the longest bar, too.
 	right := width - letter*float64(texts+1) - 8
 	end := 4 + barPitch*float64(len(b.Bars))
 	c.height = end + roomBottom
@@ -85,5 +84,6 @@ func (c *canvas) bar(b Bar, x scale, left, y float64) {
 		c.path("ink", d)
 	}
 	c.end()
-	c.text("value", "start", max(tip, x.at(b.High), x.at(b.Beyond))+6, y+4, b.Text)
+	// In a column of its own: at the end of a long whisker it would pass for its value.
+	c.text("value", "end", width-2, y+4, b.Text)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -24,9 +25,16 @@ func (c Comparison) Write(w io.Writer) error {
 		b.WriteString("\n")
 	}
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprint(t, "size\tpath\twith\tfigure\told (min..max)\tnew (min..max)\tchange\tp\t\n")
+	with := slices.ContainsFunc(c.Changes, func(ch Change) bool { return ch.Key.Param != "" })
+	row := func(size any, path, param, rest string) {
+		if with {
+			path += "\t" + param
+		}
+		fmt.Fprintf(t, "%v\t%s\t%s\n", size, path, rest)
+	}
+	row("size", "path", "with", "figure\told (min..max)\tnew (min..max)\tchange\tp\t")
 	for _, ch := range c.Changes {
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\n", ch.Key.Size, ch.Key.Path, ch.Key.Param, ch.text())
+		row(ch.Key.Size, ch.Key.Path, ch.Key.Param, ch.text())
 	}
 	if err := t.Flush(); err != nil {
 		return err
