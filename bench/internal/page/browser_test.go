@@ -36,10 +36,10 @@ func browse(t *testing.T, address string, flags ...string) string {
 	if err != nil {
 		t.Skipf("%v: install Debian's %s", err, browser)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	args := append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-		"--disable-background-networking", "--user-data-dir=" + t.TempDir(), "--timeout=30000", "--dump-dom"}, flags...)
+		"--disable-background-networking", "--user-data-dir=" + t.TempDir(), "--dump-dom"}, flags...)
 	cmd := exec.CommandContext(ctx, name, append(args, address)...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
