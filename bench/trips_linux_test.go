@@ -21,7 +21,7 @@ import (
 // the books balance, and that each path says what it did; never how fast.
 func TestTripsEndToEnd(t *testing.T) {
 	doc, table := measure(t, "rr -duration 100ms -runs 2")
-	names := path.Names(path.Trips)
+	names := path.Usual(path.Trips)
 	if len(doc.Env.Skipped) > 0 || len(doc.Results) != 2*len(names) {
 		t.Errorf("%d results of %d paths; did not run: %+v", len(doc.Results), len(names), doc.Env.Skipped)
 	}

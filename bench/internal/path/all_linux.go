@@ -4,14 +4,16 @@ package path
 
 import (
 	"fmt"
+	stdslices "slices"
 	"strings"
 )
 
 // All returns every path, in the order of the tables.
 func All() []Path {
 	return []Path{
-		socketPath(), socketSpinPath(), mmsgPath(), gsoPath(), udpConnPath(), asaviePath(),
-		packetConnPath(), endpointBlockPath(), endpointPath(), endpointBusyPath(), deferredPath(), xdpPath(),
+		socketPath(), socketSpinPath(), mmsgPath(), gsoPath(), wholeGSOPath(), udpConnPath(), packetPath(), asaviePath(),
+		packetConnPath(), endpointBlockPath(), endpointPath(), endpointBusyPath(), deferredPath(),
+		genericPath(), copyPath(), zeroCopyPath(), xdpPath(),
 	}
 }
 
@@ -29,7 +31,7 @@ func Find(name string, k Kind) (Path, error) {
 func Usual(k Kind) []string {
 	var names []string
 	for _, p := range All() {
-		if p.does(k) && (!p.Extra || k != Stream) {
+		if p.does(k) && !stdslices.Contains(p.Extra, k) {
 			names = append(names, p.Name)
 		}
 	}

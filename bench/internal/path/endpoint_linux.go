@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/xdpath/xdpath/bench/internal/loss"
-	"github.com/xdpath/xdpath/bench/internal/stream"
 	"github.com/xdpath/xdpath/udp"
 	"github.com/xdpath/xdpath/xsk"
 )
@@ -32,7 +31,7 @@ func endpointPath() Path {
 func deferredPath() Path {
 	const timeout = 50 * time.Microsecond
 	return Path{
-		Name: "xdp-deferred", Extra: true,
+		Name: "xdp-deferred", Extra: []Kind{Stream},
 		Sender: func(cfg Config) (Sender, error) { return openEndpointSender(cfg) },
 		Receiver: func(cfg Config) (Receiver, error) {
 			e, err := openWith(cfg, udp.Config{RxCoalesce: udp.RxCoalesce{Timeout: timeout}})
@@ -65,7 +64,7 @@ func openWith(cfg Config, c udp.Config) (*endpoint, error) {
 	own := udp.Config{
 		Interface: cfg.Interface, Local: cfg.Local, Remote: cfg.Peer, Queues: []int{cfg.Queue},
 		RingSize: entries, TxFrames: entries / 2, TxChecksum: udp.TxNone,
-		Wait: c.Wait, RxCoalesce: c.RxCoalesce, Area: c.Area,
+		Wait: c.Wait, RxCoalesce: c.RxCoalesce, Area: c.Area, Mode: c.Mode, Attach: c.Attach,
 	}
 	if cfg.Checksum {
 		own.TxChecksum = udp.TxSoftware
@@ -176,6 +175,11 @@ func openEndpointSender(cfg Config) (*endpointSender, error) {
 	if err != nil {
 		return nil, err
 	}
+	return newEndpointSender(cfg, e)
+}
+
+// newEndpointSender takes e over.
+func newEndpointSender(cfg Config, e *endpoint) (*endpointSender, error) {
 	flow, err := e.warm(cfg)
 	if err != nil {
 		return nil, errors.Join(err, e.Close())
@@ -212,42 +216,24 @@ func (s *endpointSender) Reserve(bufs [][]byte) (int, error) {
 	return n, nil
 }
 
-// Send sends them, waiting a bounded time for room in the ring. What the Conn refuses
-// is given back to it.
+// Send sends them, waiting a bounded time for room in the ring.
 func (s *endpointSender) Send(n int) (int, error) {
-	sent, done := 0, 0
+	sent := 0
 	for begun := time.Now(); ; {
-		k, err := s.queue.Send(s.batch[done:n])
-		sent += k - held(s.batch[done:done+k])
-		done += k
-		err = dropLost(err)
-		if err == nil && done < n && time.Since(begun) > sendWait {
-			err = fmt.Errorf("%d datagrams did not get into the TX ring within %v", n-done, sendWait)
+		k, err := s.queue.Send(s.batch[sent:n])
+		sent += k
+		if err != nil && !errors.Is(err, udp.ErrLost) || sent == n {
+			return sent, dropLost(err)
 		}
-		if err != nil {
-			return sent, errors.Join(err, s.queue.Abort(s.batch[:n]))
-		}
-		if done == n {
-			return sent, nil
+		if time.Since(begun) > sendWait {
+			return sent, fmt.Errorf("%d datagrams did not get into the TX ring within %v", n-sent, sendWait)
 		}
 	}
 }
 
-// held counts datagrams that are the caller's still.
-func held(os []udp.Outgoing) (n int) {
-	for i := range os {
-		if os[i].Payload != nil {
-			n++
-		}
-	}
-	return n
-}
-
-// dropLost takes away an error that the counters tell of, unless it tells of something
-// refused, too.
+// dropLost takes away an error that the counters tell of.
 func dropLost(err error) error {
-	var refused *udp.SendError
-	if errors.Is(err, udp.ErrLost) && !errors.As(err, &refused) {
+	if errors.Is(err, udp.ErrLost) {
 		return nil
 	}
 	return err
@@ -265,7 +251,7 @@ func (e *endpoint) drain() (int, error) {
 	if err == nil {
 		return 0, nil
 	}
-	if errors.Is(err, context.DeadlineExceeded) || stream.Refused(err) {
+	if errors.Is(err, context.DeadlineExceeded) {
 		err = nil
 	}
 	st, statErr := socket.Stats()

@@ -43,6 +43,11 @@ func openEndpointPeer(cfg Config, w xsk.Wait) (*endpointPeer, error) {
 	if err != nil {
 		return nil, err
 	}
+	return newEndpointPeer(cfg, e)
+}
+
+// newEndpointPeer takes e over.
+func newEndpointPeer(cfg Config, e *endpoint) (*endpointPeer, error) {
 	flow, err := e.warm(cfg)
 	if err != nil {
 		return nil, errors.Join(err, e.Close())

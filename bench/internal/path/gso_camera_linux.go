@@ -24,7 +24,7 @@ func openGSOCamera(cfg Config) (*gsoCamera, error) {
 	}
 	s.info.Bundle, s.info.Mode = batch, gsoDevice
 	c := &gsoCamera{socketImage: s, sender: &gsoSender{mmsgSender: &mmsgSender{udpSocket: s.udpSocket}, size: cfg.Size}}
-	if err := c.sender.setUp(cfg); err != nil {
+	if err := c.sender.setUp(cfg, gsoSegmented); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil

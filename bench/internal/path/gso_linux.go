@@ -35,12 +35,22 @@ func gsoPath() Path {
 	return Path{
 		Name: "gso",
 		Sender: func(cfg Config) (Sender, error) {
-			return openGSOSender(cfg)
+			return openGSOSender(cfg, gsoSegmented)
 		},
 		Receiver: func(cfg Config) (Receiver, error) {
 			return openGROReceiver(cfg, groBuffer)
 		},
 		Camera: func(cfg Config) (Camera, error) { return openGSOCamera(cfg) },
+	}
+}
+
+// wholeGSOPath is gso with the segmentation offload of the sending veth as a veth has
+// it: nothing is ever cut, so that the link carries less packets than any wire would.
+func wholeGSOPath() Path {
+	return Path{
+		Name: "gso-veth", Extra: []Kind{Stream},
+		Sender:   func(cfg Config) (Sender, error) { return openGSOSender(cfg, gsoWhole) },
+		Receiver: func(cfg Config) (Receiver, error) { return openGROReceiver(cfg, groBuffer) },
 	}
 }
 
@@ -52,7 +62,8 @@ type gsoSender struct {
 	offload *offload
 }
 
-func openGSOSender(cfg Config) (*gsoSender, error) {
+// openGSOSender opens a sender whose bundles shall cross a veth in that way.
+func openGSOSender(cfg Config, mode string) (*gsoSender, error) {
 	cfg.Batch = min(cfg.Batch, gsoSegments, gsoBytes/cfg.Size)
 	u, err := openUDP(cfg)
 	if err != nil {
@@ -60,28 +71,35 @@ func openGSOSender(cfg Config) (*gsoSender, error) {
 	}
 	u.info.Batch, u.info.Bundle, u.info.Mode = cfg.Batch, cfg.Batch, gsoDevice
 	s := &gsoSender{mmsgSender: newMmsgSender(u, cfg), size: cfg.Size, write: unix.Write}
-	if err := s.setUp(cfg); err != nil {
+	if err := s.setUp(cfg, mode); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-func (s *gsoSender) setUp(cfg Config) error {
+func (s *gsoSender) setUp(cfg Config, mode string) error {
 	if err := unix.SetsockoptInt(s.fd, unix.SOL_UDP, unix.UDP_SEGMENT, cfg.Size); err != nil {
 		return s.refuse(err)
 	}
 	veth, err := isVeth(cfg.Interface)
+	if err == nil && !veth && mode == gsoWhole {
+		err = fmt.Errorf("%s is no veth: it sends datagrams one by one, as path gso does", cfg.Interface)
+	}
 	if err != nil || !veth {
 		return err
 	}
 	if cfg.Keep {
-		return s.keep(cfg.Interface)
+		err = s.keep(cfg.Interface)
+		if err == nil && mode == gsoWhole && s.info.Mode != mode {
+			err = fmt.Errorf("%s of %s is off: it sends datagrams one by one, as path gso does", offloadUDPSegmentation, cfg.Interface)
+		}
+		return err
 	}
-	s.offload, err = switchOffload(cfg.Interface, offloadUDPSegmentation, false)
+	s.offload, err = switchOffload(cfg.Interface, offloadUDPSegmentation, mode == gsoWhole)
 	if err != nil {
 		return err
 	}
-	s.info.Mode = gsoSegmented
+	s.info.Mode = mode
 	return nil
 }
 

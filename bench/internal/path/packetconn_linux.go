@@ -28,7 +28,7 @@ type conn interface {
 func packetConnPath() Path {
 	return Path{
 		Name:  "xdp-packetconn",
-		Extra: true,
+		Extra: []Kind{Stream},
 		Sender: func(cfg Config) (Sender, error) {
 			e, err := openEndpoint(cfg)
 			if err != nil {
@@ -65,7 +65,7 @@ func packetConnPath() Path {
 func udpConnPath() Path {
 	return Path{
 		Name:  "udpconn",
-		Extra: true,
+		Extra: []Kind{Stream},
 		Sender: func(cfg Config) (Sender, error) {
 			e, err := openUDPConn(cfg)
 			if err != nil {

@@ -22,8 +22,8 @@ import (
 // trips, Camera and Receiver for images. The others are nil.
 type Path struct {
 	Name     string
-	Extra    bool // streams only when it is asked to, so that a plain bench takes a minute at most
-	TakesAll bool // its XDP program takes the frames of everybody else on the interface, too
+	Extra    []Kind // what it does only when it is asked to, so that a plain bench takes a minute at most
+	TakesAll bool   // its XDP program takes the frames of everybody else on the interface, too
 	Sender   func(Config) (Sender, error)
 	Receiver func(Config) (Receiver, error)
 	Peer     func(Config) (Peer, error)

@@ -105,10 +105,10 @@ func (r *rig) collect(t *testing.T) stream.Tally {
 
 func unchanged(*Config, *Config) {}
 
-// paths are those that do k.
+// paths are those that do k on a veth, which is never zero-copy.
 func paths(k Kind) (found []Path) {
 	for _, p := range All() {
-		if p.does(k) {
+		if p.does(k) && p.Name != "xdp-zerocopy" {
 			found = append(found, p)
 		}
 	}
@@ -122,7 +122,8 @@ func TestPaths(t *testing.T) {
 		"socket": {"-", "-"}, "mmsg": {"-", "-"}, "gso": {"segmented", "-"},
 		"udpconn": {"-", "-"}, "asavie": {"copy", "native copy"}, "xdp-raw": {"copy", "native copy"},
 		"xdp": {"native copy", "native copy"}, "xdp-packetconn": {"native copy", "native copy"},
-		"xdp-deferred": {"native copy", "native copy"},
+		"xdp-deferred": {"native copy", "native copy"}, "gso-veth": {"whole", "-"}, "packet": {"-", "ring"},
+		"xdp-generic": {"generic copy", "generic copy"}, "xdp-copy": {"native copy", "native copy"},
 	}
 	for _, p := range paths(Stream) {
 		for _, size := range []int{stream.HeaderSize, 64, 1472} {
@@ -195,7 +196,11 @@ func overflow(t *testing.T, p Path, size int) {
 	r := openPath(t, p, size, unchanged)
 	r.send(t, 0, sent)
 	got := r.collect(t).Received
-	if got < 1024 || got > 1024*3/2 {
+	most := uint64(1024 * 3 / 2)
+	if p.Name == "gso-veth" {
+		most = sent // a bundle takes less room than its datagrams, each for itself, would
+	}
+	if got < 1024 || got > most {
 		t.Errorf("received %d of %d, must hold 1024", got, sent)
 	}
 	counts, err := r.rx.Counters()
@@ -212,7 +217,7 @@ func overflow(t *testing.T, p Path, size int) {
 	for _, c := range counts {
 		sum += c.N
 	}
-	if p.Name != "gso" && sum != lost {
+	if !strings.HasPrefix(p.Name, "gso") && sum != lost {
 		t.Errorf("lost %d, counted %d: %+v", lost, sum, counts)
 	}
 	if n := receiveBufferErrors(t, r.pair.B); (p.Name == "socket" || p.Name == "mmsg") && n != lost {

@@ -54,6 +54,12 @@ func state(t *testing.T, pair *testnet.Pair) string {
 // than the paths read.
 func receiveBufferErrors(t *testing.T, end testnet.End) uint64 {
 	t.Helper()
+	return counted(t, end, "Udp:", "RcvbufErrors")
+}
+
+// counted reads a counter of a protocol in a namespace.
+func counted(t *testing.T, end testnet.End, protocol, name string) uint64 {
+	t.Helper()
 	var n uint64
 	err := end.NS.Do(func() error {
 		text, err := os.ReadFile("/proc/thread-self/net/snmp")
@@ -64,15 +70,15 @@ func receiveBufferErrors(t *testing.T, end testnet.End) uint64 {
 		for line := range strings.Lines(string(text)) {
 			f := strings.Fields(line)
 			switch {
-			case f[0] != "Udp:":
+			case f[0] != protocol:
 			case names == nil:
 				names = f
 			default:
-				n, err = strconv.ParseUint(f[stdslices.Index(names, "RcvbufErrors")], 10, 64)
+				n, err = strconv.ParseUint(f[stdslices.Index(names, name)], 10, 64)
 				return err
 			}
 		}
-		return errors.New("no Udp lines")
+		return errors.New("no lines of " + protocol)
 	})
 	if err != nil {
 		t.Fatal(err)

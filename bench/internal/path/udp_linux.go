@@ -72,25 +72,12 @@ func sockaddr(a netip.AddrPort) *unix.SockaddrInet4 {
 // kernel silently gives what the limits allow, so the value is read back.
 func (s *udpSocket) setBuffers(cfg Config) error {
 	want := cfg.Hold * charge(cfg.Size)
-	for _, o := range []struct{ force, plain int }{
-		{unix.SO_RCVBUFFORCE, unix.SO_RCVBUF}, {unix.SO_SNDBUFFORCE, unix.SO_SNDBUF},
-	} {
-		// The kernel doubles the value: it expects the caller to count
-		// payload only.
-		err := unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, o.force, want/2)
-		if errors.Is(err, unix.EPERM) {
-			err = unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, o.plain, want/2)
-		}
-		if err != nil {
-			return fmt.Errorf("set UDP socket buffer to %d bytes: %w", want/2, err)
-		}
+	var err error
+	if s.info.ReceiveRoom, err = sizeBuffer(s.fd, receiveBuffer, want); err != nil {
+		return err
 	}
-	for opt, to := range map[int]*int{unix.SO_RCVBUF: &s.info.ReceiveRoom, unix.SO_SNDBUF: &s.info.SendRoom} {
-		room, err := unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, opt)
-		if err != nil {
-			return fmt.Errorf("read UDP socket buffer size: %w", err)
-		}
-		*to = room
+	if s.info.SendRoom, err = sizeBuffer(s.fd, sendBuffer, want); err != nil {
+		return err
 	}
 	got := s.info.ReceiveRoom
 	s.info.BufferAsked, s.info.BufferGot = want, got
@@ -99,6 +86,31 @@ func (s *udpSocket) setBuffers(cfg Config) error {
 			"receive buffer is %d bytes of the %d that hold as much as the XDP rings: not a fair comparison (needs CAP_NET_ADMIN)", got, want))
 	}
 	return nil
+}
+
+// A buffer is one of the two of a socket: the options that set it.
+type buffer struct{ force, plain int }
+
+var (
+	receiveBuffer = buffer{unix.SO_RCVBUFFORCE, unix.SO_RCVBUF}
+	sendBuffer    = buffer{unix.SO_SNDBUFFORCE, unix.SO_SNDBUF}
+)
+
+// sizeBuffer asks for want bytes, and returns what there is then.
+func sizeBuffer(fd int, b buffer, want int) (int, error) {
+	// The kernel doubles the value: it expects the caller to count payload only.
+	err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, b.force, want/2)
+	if errors.Is(err, unix.EPERM) {
+		err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, b.plain, want/2)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("set socket buffer to %d bytes: %w", want/2, err)
+	}
+	got, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, b.plain)
+	if err != nil {
+		return 0, fmt.Errorf("read size of socket buffer: %w", err)
+	}
+	return got, nil
 }
 
 // charge is what one datagram counts against a socket buffer: not its length

@@ -20,7 +20,7 @@ import (
 func xdpPath() Path {
 	return Path{
 		Name:  "xdp-raw",
-		Extra: true,
+		Extra: []Kind{Stream},
 		Sender: func(cfg Config) (Sender, error) {
 			return openXDPSender(cfg)
 		},

@@ -33,7 +33,6 @@ func streamTraffic(ctx context.Context, s Side) error {
 		sent, err := stream.Transmit(ctx, tx, gen, s.Prepare.Batch, s.Start.Duration)
 		s.Totals.Sent, s.Totals.Elapsed = sent.Datagrams, sent.Elapsed
 		s.Totals.Lost = append(s.Totals.Lost, loss.Count{Place: loss.TXRing, N: sent.Left})
-		s.refused(sent.Refused, sent.Why)
 		return err
 	}
 	rx, ok := s.End.(path.Receiver)
@@ -70,6 +69,7 @@ func streamNotes(p Plan, doc report.Document) []string {
 		fmt.Sprintf("Every path can hold %d datagrams unread. Socket receivers block in their call, asavie in poll, xdp waits as its library does by default. XDP programs are attached for the runs of AF_XDP paths only.", path.Hold),
 	}
 	notes = append(notes, gsoNotes(p, doc.Env)...)
+	notes = append(notes, pathNotes(p.Paths())...)
 	if b := buffers(doc.Env.Buffers); b != "" {
 		notes = append(notes, b)
 	}
@@ -82,4 +82,18 @@ func onVeth(env report.Env) string {
 		return ""
 	}
 	return "A veth is never zero-copy: AF_XDP copies here. "
+}
+
+// pathNotes explain paths that one might take for something else.
+func pathNotes(paths []string) []string {
+	var notes []string
+	for _, n := range []struct{ path, text string }{
+		{"gso-veth", "gso-veth: as gso, but with the offloads as a veth has them: the bundle crosses the link as one packet of up to 64 datagrams, which no wire could carry. No figure for a network."},
+		{"packet", "packet: frames to and from packet sockets, sent past the queueing discipline (PACKET_QDISC_BYPASS) and received from a ring of blocks (TPACKET_V3). The stack sees every datagram too, which a socket with a filter drops: that time is in the figures, as it is in any program that does so."},
+	} {
+		if slices.Contains(paths, n.path) {
+			notes = append(notes, n.text)
+		}
+	}
+	return notes
 }
