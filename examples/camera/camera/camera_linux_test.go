@@ -85,37 +85,58 @@ func TestAravis(t *testing.T) {
 		{"9000, by a socket, suppressed, round the last id", 9000, "-via socket -suppress 0.01 -first 65500", "-j always", 9000},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			pair := testnet.TestPair(t, testnet.Config{MTU: c.mtu})
-			camera := start(t, pair.A, "-serial 7 -size 1280x1024 -images 32 "+c.camera)
-			n := watch(t, pair.B, "-w 1024 -h 1024 -f 50 "+c.view)
-			out := camera.Interrupt()
-			t.Log(out[max(strings.LastIndex(out, "total:"), 0):])
-
-			// A third of what it should be must have come: the machine may be busy.
-			if least := int(long.Seconds() * 50 / 3); n["n_completed_buffers"] < least {
-				t.Errorf("%d images in %v, want at least %d", n["n_completed_buffers"], *long, least)
-			}
-			for name, v := range n {
-				if v != 0 && strings.HasPrefix(name, "n_") && !fine(name) {
-					t.Errorf("%s = %d", name, v)
+			// A machine that stands still for long enough loses packets in its own
+			// queues. A camera that loses some does so each time.
+			for attempt := 1; ; attempt++ {
+				lost := attend(t, c.mtu, c.packet, c.camera, c.view)
+				if len(lost) == 0 {
+					return
 				}
-			}
-			if strings.Contains(c.camera, "suppress") && n["n_resent_packets"] == 0 {
-				t.Error("nothing was asked for again")
-			}
-			if n["gv packet size"] != c.packet || n["payload"] != 1024*1024 {
-				t.Errorf("packet size %d, want %d; payload %d", n["gv packet size"], c.packet, n["payload"])
-			}
-			_, total, _ := strings.Cut(out, "total: ")
-			var images int
-			if fmt.Sscanf(total, "%d images", &images); images < n["n_completed_buffers"] {
-				t.Errorf("the camera sent %d images", images)
-			}
-			if strings.Contains(out, "not sent") {
-				t.Error("something could not be sent")
+				if attempt == 3 {
+					t.Fatalf("in attempt %d: %q", attempt, lost)
+				}
+				t.Logf("once more, since: %q", lost)
 			}
 		})
 	}
+}
+
+// attend has Aravis watch the camera, and returns what says that not every image was
+// complete.
+func attend(t *testing.T, mtu, packet int, camera, view string) (lost []string) {
+	pair := testnet.TestPair(t, testnet.Config{MTU: mtu})
+	p := start(t, pair.A, "-serial 7 -size 1280x1024 -images 32 "+camera)
+	n := watch(t, pair.B, "-w 1024 -h 1024 -f 50 "+view)
+	out := p.Interrupt()
+	_, total, _ := strings.Cut(out, "total: ")
+	t.Log(total)
+
+	// A third of what it should be must have come: the machine may be busy.
+	if least := int(long.Seconds() * 50 / 3); n["n_completed_buffers"] < least {
+		lost = append(lost, fmt.Sprintf("%d images in %v, want at least %d", n["n_completed_buffers"], *long, least))
+	}
+	for name, v := range n {
+		if v != 0 && strings.HasPrefix(name, "n_") && !fine(name) {
+			lost = append(lost, fmt.Sprintf("%s = %d", name, v))
+		}
+	}
+	if strings.Contains(camera, "suppress") && n["n_resent_packets"] == 0 {
+		t.Error("nothing was asked for again")
+	}
+	if n["gv packet size"] != packet { // a viewer waits 10 ms for a test packet
+		lost = append(lost, fmt.Sprintf("packet size %d, want %d", n["gv packet size"], packet))
+	}
+	if n["payload"] != 1024*1024 {
+		t.Errorf("payload %d", n["payload"])
+	}
+	var images int
+	if fmt.Sscanf(total, "%d images", &images); images < n["n_completed_buffers"] {
+		t.Errorf("the camera sent %d images", images)
+	}
+	if strings.Contains(out, "not sent") {
+		t.Error("something could not be sent")
+	}
+	return lost
 }
 
 // fine tells counters that may be other than 0: of what came, and of repairs. On a busy

@@ -167,7 +167,7 @@ func (d *Device) test(n int) error {
 	d.counts.tests.Add(1)
 	// Of the datagram only the length matters. Nothing is being drawn now.
 	header := make([]byte, gv.HeaderSize)
-	return d.out.single(ctx, header, 0, n-len(header), 0)
+	return d.out.single(ctx, single{header: header, n: n - len(header)})
 }
 
 // String says how it streams.

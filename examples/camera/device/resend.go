@@ -11,7 +11,7 @@ import (
 const (
 	// backlog is how many requests to resend may wait. More at a time are not
 	// looked at: the stream matters more than its repair.
-	backlog = 256
+	backlog = 1024
 	// refusals is how many packets a request for what is gone is answered with.
 	refusals = 16
 )
@@ -84,7 +84,7 @@ func (d *Device) refuse(ctx context.Context, r gv.Resend, status gv.Status) erro
 	var room [maxHeader]byte
 	for n := uint32(0); n < refusals && r.First+n <= r.Last; n++ {
 		h := gv.Packet{Status: status, Block: r.Block, Kind: gv.PartPayload, ID: r.First + n, Extended: r.Extended}.PutHeader(room[:])
-		if err := d.out.single(ctx, room[:h], 0, 0, 0); err != nil {
+		if err := d.out.single(ctx, single{header: room[:h]}); err != nil {
 			return err
 		}
 		if r.First+n == ^uint32(0) {

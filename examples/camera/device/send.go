@@ -18,7 +18,7 @@ func (d *Device) train(ctx context.Context, i int, img *image, id uint32, n int)
 	_, off, _ := img.packet(id, gv.OK, make([]byte, maxHeader))
 	t := train{
 		off: off, len: min(n*img.payload, img.off+img.len-off), size: img.payload, first: id,
-		gap: time.Duration(d.gap.Load()), cookie: func() uint64 { return d.store.read(i) },
+		gap: time.Duration(d.gap.Load()), cookie: d.store.read(i),
 		header: func(id uint32, room []byte) int {
 			sent.Store(id)
 			h, _, _ := img.packet(id, gv.OK, room)
@@ -35,17 +35,18 @@ func (d *Device) train(ctx context.Context, i int, img *image, id uint32, n int)
 func (d *Device) single(ctx context.Context, i int, img *image, id uint32, status gv.Status) error {
 	var room [maxHeader]byte
 	h, off, n := img.packet(id, status, room[:])
+	one := single{header: room[:h], off: off, n: n}
 	if status == gv.OK {
+		one.gap = time.Duration(d.gap.Load())
 		_, sent := d.store.look(i)
 		sent.Store(max(sent.Load(), id))
 	}
-	var cookie uint64
 	if n > 0 {
-		cookie = d.store.read(i)
+		one.cookie = d.store.read(i)
 	}
-	if err := d.out.single(ctx, room[:h], off, n, cookie); err != nil {
-		if cookie != 0 {
-			d.store.done(cookie)
+	if err := d.out.single(ctx, one); err != nil {
+		if one.cookie != 0 {
+			d.store.done(one.cookie)
 		}
 		return err
 	}

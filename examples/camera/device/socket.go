@@ -56,7 +56,7 @@ func (s *socket) wait(ctx context.Context) error {
 }
 
 func (s *socket) train(ctx context.Context, t train) (n int, err error) {
-	defer s.back(t.cookie())
+	defer s.back(t.cookie)
 	for id := t.first; t.len > 0; id++ {
 		if err := s.pause(ctx, t.gap); err != nil {
 			return n, err
@@ -74,16 +74,21 @@ func (s *socket) train(ctx context.Context, t train) (n int, err error) {
 	return n, nil
 }
 
-func (s *socket) single(ctx context.Context, header []byte, off, n int, cookie uint64) error {
+func (s *socket) single(ctx context.Context, p single) error {
+	if err := s.pause(ctx, p.gap); err != nil {
+		return err
+	}
 	err := s.send(func(b []byte) int {
-		h := copy(b, header)
-		return h + copy(b[h:], s.image[off:off+n])
+		h := copy(b, p.header)
+		return h + copy(b[h:], s.image[p.off:p.off+p.n])
 	})
 	if err == nil {
-		s.back(cookie)
+		s.back(p.cookie)
 	}
 	return err
 }
+
+func (s *socket) rest() {}
 
 // send sends what put writes. The kernel has a copy when it returns.
 func (s *socket) send(put func(b []byte) int) error {

@@ -104,7 +104,9 @@ func (s *stream) image(ctx context.Context) error {
 		},
 	})
 	s.block = gv.NextBlock(s.block, s.set.extended)
-	if err := s.send(ctx, i, &img); err != nil {
+	err := s.send(ctx, i, &img)
+	d.out.rest()
+	if err != nil {
 		d.counts.failed.Add(1)
 		d.note(err)
 		return err

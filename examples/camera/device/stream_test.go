@@ -33,6 +33,7 @@ func (w *wire) memory() []byte                 { return w.image }
 func (w *wire) aim(netip.AddrPort)             {}
 func (w *wire) mtu() int                       { return 9000 }
 func (w *wire) port() uint16                   { return 1 }
+func (w *wire) rest()                          {}
 func (w *wire) gaps() string                   { return "" }
 func (w *wire) String() string                 { return "a test" }
 func (w *wire) close() error                   { return nil }
@@ -52,7 +53,7 @@ func (w *wire) send(header []byte, off, n int, cookie uint64) {
 }
 
 func (w *wire) train(ctx context.Context, t train) (n int, err error) {
-	cookie := t.cookie()
+	cookie := t.cookie
 	for id := t.first; t.len > 0; id++ {
 		var room [maxHeader]byte
 		k := min(t.size, t.len)
@@ -63,11 +64,11 @@ func (w *wire) train(ctx context.Context, t train) (n int, err error) {
 	return n, w.refuse
 }
 
-func (w *wire) single(ctx context.Context, header []byte, off, n int, cookie uint64) error {
+func (w *wire) single(ctx context.Context, p single) error {
 	if w.refuse != nil {
 		return w.refuse
 	}
-	w.send(header, off, n, cookie)
+	w.send(p.header, p.off, p.n, p.cookie)
 	return nil
 }
 

@@ -22,13 +22,17 @@ type transport interface {
 	// port is the UDP port that the packets come from.
 	port() uint16
 	// train sends a part of an image, packet by packet, and returns how many have
-	// left. It waits for room, and from packet to packet as long as t says.
+	// left. It waits for room, and from packet to packet as long as t says. Its cookie
+	// comes back, with an error or not.
 	train(ctx context.Context, t train) (n int, err error)
-	// single sends one packet: a header, and n bytes of the memory from off on. It
-	// waits for room.
-	single(ctx context.Context, header []byte, off, n int, cookie uint64) error
-	// completed returns cookies whose bytes nobody reads any more: each as often as
-	// train made it, with an error or not, and single was given it, without one.
+	// single sends one packet, and waits as train does. With an error, its cookie does
+	// not come back.
+	single(ctx context.Context, p single) error
+	// rest says that an image is over: what was waited for from packet to packet is
+	// not from this one to the next.
+	rest()
+	// completed returns cookies whose bytes nobody reads any more, each as often as it
+	// was given.
 	completed(cookies []uint64) int
 	// wait returns when ctx ends, or with an error when there is no use in going on.
 	wait(ctx context.Context) error
@@ -46,5 +50,13 @@ type train struct {
 	first    uint32
 	header   func(id uint32, room []byte) int // writes the header of a packet
 	gap      time.Duration                    // from packet to packet; 0: none
-	cookie   func() uint64                    // makes a cookie for packets that are about to be sent
+	cookie   uint64
+}
+
+// single is one packet: a header, and n bytes of the memory from off on.
+type single struct {
+	header []byte
+	off, n int
+	gap    time.Duration // since the packet before; 0: none
+	cookie uint64        // 0: none
 }

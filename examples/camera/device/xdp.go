@@ -94,57 +94,71 @@ func (x *xdp) train(ctx context.Context, t train) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	whole := udp.Train{
-		Flow: x.to.Load(), Data: data, Size: t.size, First: int(t.first),
-		Header: func(i int, room []byte) int { return t.header(uint32(i), room) },
-	}
-	if t.gap > 0 {
-		return x.paced(ctx, t, whole)
-	}
-	return x.run(ctx, t, whole)
-}
-
-// run sends a train, or a car of one.
-func (x *xdp) run(ctx context.Context, t train, cars udp.Train) (n int, err error) {
-	cars.Cookie = t.cookie()
-	n, err = x.queue.SendTrain(ctx, cars)
-	if n == 0 && errors.Is(err, udp.ErrCookies) {
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		x.due = append(x.due, cars.Cookie)
-	}
-	return n, err
-}
-
-// paced sends a train car by car, each when it is due.
-func (x *xdp) paced(ctx context.Context, t train, whole udp.Train) (n int, err error) {
 	p, err := x.pacer(t.gap)
 	if err != nil {
 		return 0, err
 	}
-	defer p.Pause()
-	for data := whole.Data; ; n++ {
-		off := n * t.size
-		if off >= data.Len() {
-			return n, nil
-		}
+	n, err = x.queue.SendTrain(ctx, udp.Train{
+		Flow: x.to.Load(), Data: data, Size: t.size, First: int(t.first), Cookie: t.cookie, Pacer: p,
+		Header: func(i int, room []byte) int { return t.header(uint32(i), room) },
+	})
+	if n == 0 && errors.Is(err, udp.ErrCookies) {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.due = append(x.due, t.cookie)
+	}
+	return n, err
+}
+
+func (x *xdp) single(ctx context.Context, s single) error {
+	data, err := x.region.Slice(s.off, s.n)
+	if err != nil {
+		return err
+	}
+	p, err := x.pacer(s.gap)
+	if err != nil {
+		return err
+	}
+	if p != nil {
 		if err := p.Wait(ctx); err != nil {
-			return n, err
+			return err
 		}
-		car := whole
-		car.First += n
-		if car.Data, err = data.Sub(off, min(t.size, data.Len()-off)); err != nil {
-			return n, err
-		}
-		if _, err := x.run(ctx, t, car); err != nil {
-			return n, err
-		}
+	}
+	err = x.gather(ctx, []udp.Gather{{Header: s.header, Slices: []umem.Slice{data}, Flow: x.to.Load(), Cookie: s.cookie}})
+	if p != nil && err == nil {
 		p.Sent()
+	}
+	return err
+}
+
+// gather sends one datagram when there is room for it.
+func (x *xdp) gather(ctx context.Context, one []udp.Gather) error {
+	for {
+		if k, err := x.queue.SendGather(one); k > 0 || err != nil {
+			return err
+		}
+		select { // the ring is full
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(full):
+		}
 	}
 }
 
-// pacer is the one for a gap.
+// rest lets the pacer not count the time until the next image.
+func (x *xdp) rest() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.pace != nil {
+		x.pace.Pause()
+	}
+}
+
+// pacer is the one for a gap, nil for none.
 func (x *xdp) pacer(gap time.Duration) (*udp.Pacer, error) {
+	if gap <= 0 {
+		return nil, nil
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.pace == nil || x.gap != gap {
@@ -165,24 +179,6 @@ func (x *xdp) gaps() string {
 		return ""
 	}
 	return x.pace.Stats().String()
-}
-
-func (x *xdp) single(ctx context.Context, header []byte, off, n int, cookie uint64) error {
-	data, err := x.region.Slice(off, n)
-	if err != nil {
-		return err
-	}
-	one := []udp.Gather{{Header: header, Slices: []umem.Slice{data}, Flow: x.to.Load(), Cookie: cookie}}
-	for {
-		if k, err := x.queue.SendGather(one); k > 0 || err != nil {
-			return err
-		}
-		select { // the ring is full
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(full):
-		}
-	}
 }
 
 func (x *xdp) completed(cookies []uint64) int {
