@@ -19,7 +19,7 @@ import (
 )
 
 // needIperf3 skips where iperf3 is not installed, and fails where everything must run.
-func needIperf3(t *testing.T) {
+func needIperf3(t testing.TB) {
 	t.Helper()
 	if _, err := exec.LookPath("iperf3"); err != nil {
 		if os.Getenv("XDPATH_TEST_REQUIRE") == "1" {
@@ -51,7 +51,7 @@ type iperf3Sum struct {
 }
 
 // output is what a process of others printed.
-func output(t *testing.T, cmd *exec.Cmd) iperf3Report {
+func output(t testing.TB, cmd *exec.Cmd) iperf3Report {
 	t.Helper()
 	var r iperf3Report
 	text := cmd.Stdout.(*bytes.Buffer).Bytes()
@@ -62,7 +62,7 @@ func output(t *testing.T, cmd *exec.Cmd) iperf3Report {
 }
 
 // iperf3In starts an iperf3 at one end; it is killed when the test ends.
-func iperf3In(t *testing.T, e *testnet.End, args ...string) *exec.Cmd {
+func iperf3In(t testing.TB, e *testnet.End, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command("iperf3", append(args, "-J")...)
 	cmd.Stdout, cmd.Stderr = new(bytes.Buffer), os.Stderr
@@ -76,9 +76,7 @@ func iperf3In(t *testing.T, e *testnet.End, args ...string) *exec.Cmd {
 // client runs an iperf3 client against a server at the other end until it ends.
 func (s *iperf3Server) client(args ...string) iperf3Report {
 	s.t.Helper()
-	cmd := iperf3In(s.t, &s.pair.A, append([]string{"-c", s.pair.B.IP4.String()}, args...)...)
-	_ = cmd.Wait() // what went wrong stands in its report
-	return output(s.t, cmd)
+	return iperf3At(s.t, s.pair, args...)
 }
 
 // iperf3Server is our server at end B of a pair.
@@ -135,7 +133,7 @@ func (n *notifier) Write(b []byte) (int, error) {
 }
 
 // roomy is a socket buffer, as a flag of iperf3's, that this system allows anybody.
-func roomy(t *testing.T) string {
+func roomy(t testing.TB) string {
 	t.Helper()
 	text, err := os.ReadFile("/proc/sys/net/core/rmem_max")
 	if err != nil {

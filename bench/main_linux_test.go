@@ -136,7 +136,7 @@ func measure(t *testing.T, args string) (report.Document, string) {
 	return read(t, file), stdout.String()
 }
 
-func read(t *testing.T, file string) report.Document {
+func read(t testing.TB, file string) report.Document {
 	t.Helper()
 	b, err := os.ReadFile(file)
 	if err != nil {
