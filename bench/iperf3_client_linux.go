@@ -23,7 +23,7 @@ import (
 const clientUsage = `usage: bench iperf3-client HOST -i interface [flags]
 
 Measures against an unmodified server (iperf3 -s): control over an ordinary TCP
-socket, datagrams over the path. Rates and sizes are as iperf3 has them: K, M and
+socket, datagrams over the path, in one stream. Rates and sizes are as iperf3 has them: K, M and
 G are powers of 1000 for -b, of 1024 for -n and -l.
 
 `

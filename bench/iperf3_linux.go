@@ -80,7 +80,9 @@ const serverUsage = `usage: bench iperf3-server -i interface [flags]
 
 Answers unmodified clients (iperf3 -c HOST -u, with -R -P -b -l -t -n -k -O and
 --udp-counters-64bit), one at a time: control over an ordinary TCP socket,
-datagrams over the path. Serves until it is interrupted.
+datagrams over the path. Serves until it is interrupted. A rate is sent in groups
+of a millisecond, as iperf3 does (--pacing-timer); time that other processes took
+for more than 10 ms is not made up for.
 
 `
 
