@@ -79,58 +79,81 @@ func (f *Fast) Receive(ctx context.Context, in *Intake) error {
 
 // receive gives what comes to one queue. It looks up at least every so often.
 func (f *Fast) receive(ctx context.Context, q *udp.Queue, in *Intake, idle *idleness) error {
-	ds := make([]udp.Received, batch)
-	ours := make([]*udp.Received, 0, batch)
-	packet := func(i int) ([]byte, [][]byte) { return ours[i].Payload, ours[i].Rest }
+	r := &reader{f: f, q: q, in: in, ds: make([]udp.Received, batch), ours: make([]*udp.Received, 0, batch)}
 	q.SetReceiveDeadline(time.Now().Add(tail))
 	for {
-		n, err := q.ReceiveContext(ctx, ds)
-		if errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() == nil {
-			q.SetReceiveDeadline(time.Now().Add(tail))
-			n, err = q.Receive(ds) // the deadline comes first, also if packets wait
+		// How many come at a time says nothing of how many wait: a call takes so many
+		// descriptors, and large packets have several.
+		n, err := q.Receive(r.ds)
+		if n == 0 && err == nil {
+			if idle.is(q, true) {
+				in.Idle()
+			}
+			if f.Pause > 0 && in.InFlight() > 0 && !r.paused {
+				r.paused = true
+				time.Sleep(f.Pause)
+				continue
+			}
+			n, err = q.ReceiveContext(ctx, r.ds)
+			if errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() == nil {
+				// The deadline comes first, also if packets wait: look again.
+				q.SetReceiveDeadline(time.Now().Add(tail))
+				continue
+			}
 		}
 		if err != nil {
 			return ended(ctx, err)
 		}
-		if n == 0 {
-			if idle.all(q) {
-				in.Idle()
-			}
-			continue
-		}
-		ours = ours[:0]
-		for i := range ds[:n] {
-			if ds[i].Src.Addr() == f.camera {
-				ours = append(ours, &ds[i])
-			}
-		}
-		f.other.Add(uint64(n - len(ours)))
-		in.Take(len(ours), packet, n < batch)
-		if err := q.Release(ds[:n]); err != nil {
-			return fmt.Errorf("intake: %w", err)
-		}
-		if f.Pause > 0 && n < batch && in.InFlight() > 0 {
-			time.Sleep(f.Pause)
+		idle.is(q, n == 0)
+		if err := r.take(n); err != nil {
+			return err
 		}
 	}
 }
 
-// idleness tells when all queues have been found empty: one that is empty says
-// nothing of the others.
+// reader is the receiving of one queue.
+type reader struct {
+	f      *Fast
+	q      *udp.Queue
+	in     *Intake
+	ds     []udp.Received
+	ours   []*udp.Received
+	paused bool // since the last packet came
+}
+
+// take hands on what has come, and gives it back.
+func (r *reader) take(n int) error {
+	r.ours, r.paused = r.ours[:0], false
+	for i := range r.ds[:n] {
+		if r.ds[i].Src.Addr() == r.f.camera {
+			r.ours = append(r.ours, &r.ds[i])
+		}
+	}
+	r.f.other.Add(uint64(n - len(r.ours)))
+	r.in.Take(len(r.ours), r.packet, false)
+	if err := r.q.Release(r.ds[:n]); err != nil {
+		return fmt.Errorf("intake: %w", err)
+	}
+	return nil
+}
+
+func (r *reader) packet(i int) ([]byte, [][]byte) { return r.ours[i].Payload, r.ours[i].Rest }
+
+// idleness tells whether all queues are empty: one that is says nothing of the others.
 type idleness struct {
 	mu    sync.Mutex // guards what follows
 	empty map[*udp.Queue]bool
 	of    int
 }
 
-// all notes that a queue is empty. True once for each time that all were.
-func (i *idleness) all(q *udp.Queue) bool {
+// is notes whether a queue is empty, and tells whether all are.
+func (i *idleness) is(q *udp.Queue, empty bool) (all bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.empty[q] = true
-	if len(i.empty) < i.of {
-		return false
+	if empty {
+		i.empty[q] = true
+	} else {
+		delete(i.empty, q)
 	}
-	clear(i.empty)
-	return true
+	return len(i.empty) == i.of
 }
