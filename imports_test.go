@@ -53,7 +53,9 @@ var foreign = map[string][]string{
 	"internal/ring":   {},
 	"internal/wait":   {"golang.org/x/sys"},
 	"examples":        {},
-	".ci":             {},
+	// It makes a private network, and compares with sendmmsg and recvmmsg.
+	"examples/camera/frames": {"golang.org/x/net", "github.com/vishvananda/netlink", "github.com/vishvananda/netns"},
+	".ci":                    {},
 	"bench": {
 		"golang.org/x/sys", "golang.org/x/net", "golang.org/x/perf", "github.com/cilium/ebpf", "github.com/vishvananda/netlink", "github.com/safchain/ethtool",
 		"github.com/HdrHistogram/hdrhistogram-go", "github.com/asavie/xdp",

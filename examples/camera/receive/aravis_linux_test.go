@@ -43,10 +43,11 @@ func start(w, h int) []string {
 	return strings.Fields(fmt.Sprintf("-w 0x100=%d -w 0x104=%d -w 0x138=20000 -w 0x124=1 -end 0x124=0", w, h))
 }
 
-// run runs the receiver until its end, and returns its counters and output.
+// run runs the receiver as long as -long says, and returns its counters and output.
 func run(t *testing.T, end testnet.End, args ...string) (map[string]int, string) {
 	t.Helper()
-	p := program.Example(t, end.NS.Start, append([]string{"-port", strconv.Itoa(port)}, args...)...)
+	args = append([]string{"-port", strconv.Itoa(port), "-duration", long.String()}, args...)
+	p := program.Example(t, end.NS.Start, args...)
 	for range int(long.Seconds()) - 1 {
 		p.Line("images/s") // it has patience for each line, not for all
 	}
@@ -77,7 +78,7 @@ func TestAravisSends(t *testing.T) {
 		t.Run(fmt.Sprint(c.via, " ", c.mtu), func(t *testing.T) {
 			pair := testnet.TestPair(t, testnet.Config{MTU: c.mtu})
 			fake(t, pair.A)
-			n, out := run(t, pair.B, append(start(1024, 512), "-camera", pair.A.IP4.String(), "-via", c.via, "-duration", long.String())...)
+			n, out := run(t, pair.B, append(start(1024, 512), "-camera", pair.A.IP4.String(), "-via", c.via)...)
 			t.Log(out[strings.Index(out, "n_completed"):])
 			packets := gv.Packets(1024*512, gv.PacketPayload(c.mtu, false)) + 2
 			// Half of what it should be must have come: the machine may be busy.
@@ -114,7 +115,7 @@ func TestAravisLoses(t *testing.T) {
 			pair := testnet.TestPair(t, testnet.Config{})
 			fake(t, pair.A, "-r", "10")
 			w := watch(t, pair.A, port)
-			n, out := run(t, pair.B, append(start(512, 512), "-camera", pair.A.IP4.String(), "-via", via, "-duration", long.String())...)
+			n, out := run(t, pair.B, append(start(512, 512), "-camera", pair.A.IP4.String(), "-via", via)...)
 			missing, whole, images := w.missing(t, gv.Packets(512*512, gv.PacketPayload(1500, false))+2)
 			t.Logf("on the wire: %d images, %d whole, %d packets missing\n%s", images, whole, missing, out[strings.Index(out, "n_completed"):])
 			if missing == 0 || n["n_missing_packets"] != missing {

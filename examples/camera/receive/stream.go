@@ -111,11 +111,14 @@ func (s *session) wait(ctx context.Context, ended chan error) error {
 
 // end tells the camera that it is over.
 func (s *session) end(ctx context.Context) error {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), closing)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.stream.FrameRetention+2*closing)
 	defer stop()
 	var errs []error
 	for _, r := range s.cfg.ends {
 		errs = append(errs, s.client.Write(ctx, r.Address, r.Value))
+	}
+	if len(s.cfg.ends) > 0 {
+		s.drain() // once the channel is closed, the camera sends nothing again
 	}
 	return errors.Join(append(errs, s.client.CloseStream(ctx))...)
 }
