@@ -16,9 +16,6 @@ import (
 	"github.com/xdpath/xdpath/bench/internal/suite"
 )
 
-// headers is what IPv4 and UDP put before a payload, in bytes.
-const headers = 28
-
 // Bounds of the flags.
 const (
 	minDuration = time.Millisecond
@@ -90,10 +87,7 @@ func parseFlags(args []string, known, usual func(path.Kind) []string, w io.Write
 		return o, err
 	}
 	o.anyMTU = o.peer.addr != "" && len(common.MTUs) == 1 && !given(fs, "mtu")
-	if o.anyMTU {
-		return o, nil // they must fit when it is known
-	}
-	return o, fit(o.plan.Rows)
+	return o, nil
 }
 
 // given tells whether a flag stands on the command line.
@@ -146,20 +140,6 @@ func (o options) validate() error {
 		err = errors.Join(err, fmt.Errorf("-duration %v: must be %v to %v", d, minDuration, control.MaxDuration))
 	}
 	return err
-}
-
-// fit checks that the datagrams of each row fit into its MTU.
-func fit(rows []control.Row) error {
-	var errs error
-	told := map[[2]int]bool{}
-	for _, r := range rows {
-		key := [2]int{r.Size, r.MTU}
-		if most := r.MTU - headers; r.Size > most && !told[key] {
-			told[key] = true
-			errs = errors.Join(errs, fmt.Errorf("-sizes %d: at MTU %d a datagram holds at most %d bytes of payload; raise -mtu", r.Size, r.MTU, most))
-		}
-	}
-	return errs
 }
 
 func within(name string, v, least, most int) error {

@@ -18,6 +18,12 @@ import (
 // allPaths stands for every path in -paths.
 const allPaths = "all"
 
+// sweep stands for sizes from the smallest frame to the largest in -sizes.
+const (
+	sweep  = "sweep"
+	sweeps = "18,64,128,256,512,1024,1400,1472"
+)
+
 // lists are the flags that name several things, separated by commas.
 type lists struct {
 	paths, sizes, mtus string
@@ -27,7 +33,7 @@ type lists struct {
 func (l *lists) define(fs *flag.FlagSet, d suite.Defaults, known []string) {
 	fs.StringVar(&l.paths, "paths", d.Paths, "paths to compare, separated by commas, or all: "+strings.Join(known, ", "))
 	if l.sized = d.Sizes != ""; l.sized {
-		fs.StringVar(&l.sizes, "sizes", d.Sizes, "UDP payload sizes in bytes, separated by commas")
+		fs.StringVar(&l.sizes, "sizes", d.Sizes, "UDP payload sizes in bytes, separated by commas, or "+sweep+": "+sweeps+"; beyond the MTU they go in IP fragments")
 	}
 	fs.StringVar(&l.mtus, "mtu", d.MTU, "MTUs of the link in bytes, separated by commas")
 }
@@ -37,6 +43,9 @@ func (l *lists) parse(c *suite.Common, known []string) error {
 	var errs [3]error
 	c.Paths, errs[0] = parsePaths(l.paths, known)
 	if l.sized {
+		if l.sizes == sweep {
+			l.sizes = sweeps
+		}
 		c.Sizes, errs[1] = parseNumbers("-sizes", l.sizes, stream.HeaderSize, control.MaxSize)
 	}
 	c.MTUs, errs[2] = parseNumbers("-mtu", l.mtus, minMTU, maxMTU)

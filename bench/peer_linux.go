@@ -37,10 +37,6 @@ func openWire(ctx context.Context, opts *options) (wire, error) {
 		for i := range opts.plan.Rows {
 			opts.plan.Rows[i].MTU = l.MTU()
 		}
-		if err := fit(opts.plan.Rows); err != nil {
-			_ = l.Close() // there is no run
-			return nil, err
-		}
 	}
 	return l, nil
 }

@@ -18,7 +18,7 @@ import (
 // through a udp.Queue.
 func endpointPath() Path {
 	return Path{
-		Name:     "xdp",
+		Name: "xdp", Fragments: true,
 		Sender:   func(cfg Config) (Sender, error) { return openEndpointSender(cfg) },
 		Receiver: func(cfg Config) (Receiver, error) { return openEndpointReceiver(cfg) },
 		Peer:     func(cfg Config) (Peer, error) { return openEndpointPeer(cfg, xsk.Adaptive) },
@@ -60,11 +60,14 @@ func openWaiting(cfg Config, w xsk.Wait) (*endpoint, error) {
 
 // openWith is openEndpoint on top of c.
 func openWith(cfg Config, c udp.Config) (*endpoint, error) {
-	entries := cfg.Hold * frames(cfg.Size)
+	entries := cfg.Hold * frames(min(cfg.Size, cfg.MTU-ipHeaders))
 	own := udp.Config{
 		Interface: cfg.Interface, Local: cfg.Local, Remote: cfg.Peer, Queues: []int{cfg.Queue},
 		RingSize: entries, TxFrames: entries / 2, TxChecksum: udp.TxNone,
 		Wait: c.Wait, RxCoalesce: c.RxCoalesce, Area: c.Area, Mode: c.Mode, Attach: c.Attach,
+	}
+	if fragments(cfg) > 1 { // it goes the kernel lane
+		own.ReceiveBuffer, own.SendBuffer = cfg.Hold*cfg.charge()/2, cfg.Hold*cfg.charge()/2
 	}
 	if cfg.Checksum {
 		own.TxChecksum = udp.TxSoftware
@@ -133,12 +136,11 @@ func (e *endpoint) Counters() (loss.Counts, error) {
 func (e *endpoint) Close() error { return e.conn.Close() }
 
 // warm waits until datagrams to the peer take the fast lane: the neighbour is
-// resolved and nothing is under way by the kernel lane. What it sends is to a
-// port that nobody has.
+// resolved and nothing is under way by the kernel lane.
 func (e *endpoint) warm(cfg Config) (*udp.Flow, error) {
 	flow := e.conn.Flow(cfg.Peer)
 	for end := time.Now().Add(sendWait); ; time.Sleep(time.Millisecond) {
-		if flow.MaxPayload() >= cfg.Size {
+		if flow.MaxPayload() >= min(cfg.Size, cfg.MTU-ipHeaders) {
 			return flow, nil
 		}
 		if time.Now().After(end) {

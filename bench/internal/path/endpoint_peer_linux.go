@@ -15,12 +15,12 @@ import (
 
 // endpointBlockPath is a udp.Queue that sleeps in the kernel for each datagram.
 func endpointBlockPath() Path {
-	return Path{Name: "xdp-block", Peer: func(cfg Config) (Peer, error) { return openEndpointPeer(cfg, xsk.Block) }}
+	return Path{Name: "xdp-block", Fragments: true, Peer: func(cfg Config) (Peer, error) { return openEndpointPeer(cfg, xsk.Block) }}
 }
 
 // endpointBusyPath is a udp.Queue that never sleeps.
 func endpointBusyPath() Path {
-	return Path{Name: "xdp-busy", Peer: func(cfg Config) (Peer, error) { return openEndpointPeer(cfg, xsk.Busy) }}
+	return Path{Name: "xdp-busy", Fragments: true, Peer: func(cfg Config) (Peer, error) { return openEndpointPeer(cfg, xsk.Busy) }}
 }
 
 // An endpointPeer asks in reserved frames and answers in the frames that the

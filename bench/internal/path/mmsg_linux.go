@@ -14,7 +14,7 @@ import (
 // mmsgPath is sendmmsg and recvmmsg with a batch of datagrams a call.
 func mmsgPath() Path {
 	return Path{
-		Name: "mmsg",
+		Name: "mmsg", Fragments: true,
 		Sender: func(cfg Config) (Sender, error) {
 			s, err := openUDP(cfg)
 			if err != nil {

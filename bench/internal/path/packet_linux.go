@@ -109,7 +109,7 @@ func (s *packetSender) setUp(cfg Config) error {
 	if err := unix.SetsockoptInt(s.fd, unix.SOL_PACKET, unix.PACKET_QDISC_BYPASS, 1); err != nil {
 		return fmt.Errorf("set PACKET_QDISC_BYPASS (Linux 3.14 and later): %w", err)
 	}
-	room, err := sizeBuffer(s.fd, sendBuffer, cfg.Hold*charge(cfg.Size))
+	room, err := sizeBuffer(s.fd, sendBuffer, cfg.Hold*cfg.charge())
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ type conn interface {
 // changed.
 func packetConnPath() Path {
 	return Path{
-		Name:  "xdp-packetconn",
+		Name: "xdp-packetconn", Fragments: true,
 		Extra: []Kind{Stream},
 		Sender: func(cfg Config) (Sender, error) {
 			e, err := openEndpoint(cfg)
@@ -64,7 +64,7 @@ func packetConnPath() Path {
 // udpConnPath is package net's UDPConn.
 func udpConnPath() Path {
 	return Path{
-		Name:  "udpconn",
+		Name: "udpconn", Fragments: true,
 		Extra: []Kind{Stream},
 		Sender: func(cfg Config) (Sender, error) {
 			e, err := openUDPConn(cfg)

@@ -8,6 +8,8 @@
 package path
 
 import (
+	"fmt"
+	"math/bits"
 	"net"
 	"net/netip"
 
@@ -21,13 +23,16 @@ import (
 // for: Sender and Receiver for a stream, Peer, which is either side, for round
 // trips, Camera and Receiver for images. The others are nil.
 type Path struct {
-	Name     string
-	Extra    []Kind // what it does only when it is asked to, so that a plain bench takes a minute at most
-	TakesAll bool   // its XDP program takes the frames of everybody else on the interface, too
-	Sender   func(Config) (Sender, error)
-	Receiver func(Config) (Receiver, error)
-	Peer     func(Config) (Peer, error)
-	Camera   func(Config) (Camera, error)
+	Name  string
+	Extra []Kind // what it does only when it is asked to, so that a plain bench takes a minute at most
+	// Fragments tells that datagrams over the MTU go, in IP fragments: the kernel's stack
+	// makes them and puts them together again.
+	Fragments bool
+	TakesAll  bool // its XDP program takes the frames of everybody else on the interface, too
+	Sender    func(Config) (Sender, error)
+	Receiver  func(Config) (Receiver, error)
+	Peer      func(Config) (Peer, error)
+	Camera    func(Config) (Camera, error)
 }
 
 // A Kind is what a test drives paths by. Several tests may drive them alike.
@@ -58,9 +63,18 @@ func (p Path) Open(k Kind, sender bool, cfg Config) (End, error) {
 	if k == Images {
 		cfg.Hold = HoldImages(camera.Shape{Image: cfg.Image, Size: cfg.Size})
 	}
+	if k == Trips {
+		cfg.Hold = HoldTrips
+	}
+	if n := fragments(cfg); n > 1 {
+		if !p.Fragments {
+			return nil, fmt.Errorf("%d bytes of payload are more than the %d that MTU %d has room for, and %s sends no fragments", cfg.Size, cfg.MTU-ipHeaders, cfg.MTU, p.Name)
+		}
+		// A ring has room for so many packets, and each fragment is one.
+		cfg.Hold = max(1, cfg.Hold>>bits.Len(uint(n-1)))
+	}
 	switch {
 	case k == Trips:
-		cfg.Hold = HoldTrips
 		return p.Peer(cfg)
 	case k == Images && sender:
 		return p.Camera(cfg)
@@ -69,6 +83,19 @@ func (p Path) Open(k Kind, sender bool, cfg Config) (End, error) {
 	default:
 		return p.Receiver(cfg)
 	}
+}
+
+// ipHeaders is what IPv4 and UDP put before a payload in a packet, in bytes.
+const ipHeaders = 28
+
+// fragments is how many packets a datagram takes.
+func fragments(cfg Config) int {
+	if cfg.Size <= cfg.MTU-ipHeaders {
+		return 1
+	}
+	// Their payloads are multiples of 8 bytes, the UDP header included.
+	each := (cfg.MTU - 20) &^ 7
+	return (cfg.Size + 8 + each - 1) / each
 }
 
 // Config is what a path is opened with, the same for all paths of a row. It

@@ -12,7 +12,7 @@ import (
 // socketPath is one send call and one receive call a datagram.
 func socketPath() Path {
 	return Path{
-		Name: "socket",
+		Name: "socket", Fragments: true,
 		Sender: func(cfg Config) (Sender, error) {
 			s, err := openUDP(cfg)
 			if err != nil {

@@ -13,7 +13,7 @@ import (
 // socketSpinPath is a socket that is asked again and again instead of waited at:
 // what spinning alone is worth.
 func socketSpinPath() Path {
-	return Path{Name: "socket-spin", Peer: func(cfg Config) (Peer, error) {
+	return Path{Name: "socket-spin", Fragments: true, Peer: func(cfg Config) (Peer, error) {
 		s, err := openSocketPeer(cfg)
 		if err != nil {
 			return nil, err

@@ -71,7 +71,7 @@ func sockaddr(a netip.AddrPort) *unix.SockaddrInet4 {
 // options pass the limits of the system but need CAP_NET_ADMIN; without it the
 // kernel silently gives what the limits allow, so the value is read back.
 func (s *udpSocket) setBuffers(cfg Config) error {
-	want := cfg.Hold * charge(cfg.Size)
+	want := cfg.Hold * cfg.charge()
 	var err error
 	if s.info.ReceiveRoom, err = sizeBuffer(s.fd, receiveBuffer, want); err != nil {
 		return err
@@ -113,7 +113,12 @@ func sizeBuffer(fd int, b buffer, want int) (int, error) {
 	return got, nil
 }
 
-// charge is what one datagram counts against a socket buffer: not its length
+// charge is what one datagram counts against a socket buffer, in fragments or not.
+func (cfg Config) charge() int {
+	return fragments(cfg) * charge(min(cfg.Size, cfg.MTU-ipHeaders))
+}
+
+// charge is what one packet counts against a socket buffer: not its length
 // but the memory it sits in, skb->truesize. That is struct sk_buff, and a block
 // for headers, payload and struct skb_shared_info whose size is a power of two
 // except for the small one (measured on 6.18 over veth from 18 to 8972 bytes;

@@ -70,6 +70,9 @@ func streamNotes(p Plan, doc report.Document) []string {
 	}
 	notes = append(notes, gsoNotes(p, doc.Env)...)
 	notes = append(notes, pathNotes(p.Paths())...)
+	if slices.ContainsFunc(p.Rows, func(r control.Row) bool { return r.Size > r.MTU-headers }) {
+		notes = append(notes, "Datagrams over the MTU go in IP fragments, by the kernel's stack on every path that has them at all: xdp hands them to its companion socket. Every path can hold as many fragments unread as it could hold datagrams, and a datagram is lost if one of its fragments is.")
+	}
 	if b := buffers(doc.Env.Buffers); b != "" {
 		notes = append(notes, b)
 	}
