@@ -99,6 +99,7 @@ type Row struct {
 	Param    string `json:"param,omitempty"`
 	Batch    int    `json:"batch"` // datagrams a call
 	MTU      int    `json:"mtu"`
+	Hold     int    `json:"hold,omitempty"`     // datagrams that the receiver can hold unread; 0 is the path's own choice
 	Checksum bool   `json:"checksum,omitempty"` // for paths that can do with and without
 
 	Image int     `json:"image,omitempty"` // camera: bytes of an image

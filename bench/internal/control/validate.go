@@ -17,6 +17,7 @@ const (
 	MaxDuration = 10 * time.Minute // of a window
 	MaxSize     = 65507            // payload bytes that an IPv4 packet holds
 	MaxMTU      = 65535
+	MaxHold     = 1 << 16
 	MaxRate     = 1e9  // a second
 	maxText     = 4096 // bytes of any text in a message
 	maxQueue    = 4095
@@ -127,6 +128,7 @@ func (p *Prepare) validate() error {
 		between("size", p.Size, stream.HeaderSize, MaxSize),
 		between("batch", p.Batch, 1, stream.MaxBatch),
 		between("MTU", p.MTU, 68, MaxMTU),
+		between("hold", p.Hold, 0, MaxHold),
 		between("image", p.Image, 0, camera.MaxImage),
 		rate(p.Rate),
 	)

@@ -59,8 +59,16 @@ func config(p control.Prepare) (path.Config, error) {
 	}
 	return path.Config{
 		Interface: p.Interface, Queue: p.Queue, Local: p.Local, Peer: p.Peer, LocalMAC: local, PeerMAC: peer,
-		Size: p.Size, Batch: p.Batch, MTU: p.MTU, Image: p.Image, Checksum: p.Checksum, Hold: path.Hold, Keep: p.Keep,
+		Size: p.Size, Batch: p.Batch, MTU: p.MTU, Image: p.Image, Checksum: p.Checksum, Hold: hold(p), Keep: p.Keep,
 	}, nil
+}
+
+// hold is how many datagrams the path can hold unread.
+func hold(p control.Prepare) int {
+	if p.Role == control.RoleReceiver && p.Hold > 0 {
+		return p.Hold
+	}
+	return path.Hold
 }
 
 // waitCarrier waits until iface is up and has carrier.
