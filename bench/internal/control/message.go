@@ -136,14 +136,16 @@ type Start struct {
 // Totals are what one side found out about a window.
 type Totals struct {
 	Run     uint32        `json:"run"`
-	Elapsed time.Duration `json:"elapsed"`          // nanoseconds from the first to the last datagram
-	Sent    uint64        `json:"sent"`             // a server's answers, too
-	Tally   stream.Tally  `json:"tally"`            // of what came: nothing at the sender of a stream
-	Latency rr.Latency    `json:"latency"`          // a client's only
-	Images  uint64        `json:"images,omitempty"` // camera: sent, or complete
-	Lost    loss.Counts   `json:"lost"`             // by the counters of this side
-	Machine cpu.Times     `json:"machine"`          // ticks of all processors in the window
-	User    time.Duration `json:"user"`             // nanoseconds of this process in the window
+	Elapsed time.Duration `json:"elapsed"`           // nanoseconds from the first to the last datagram
+	Sent    uint64        `json:"sent"`              // a server's answers, too
+	Tally   stream.Tally  `json:"tally"`             // of what came: nothing at the sender of a stream
+	Latency rr.Latency    `json:"latency"`           // a client's only
+	Images  uint64        `json:"images,omitempty"`  // camera: sent, or complete
+	Lost    loss.Counts   `json:"lost"`              // by the counters of this side
+	Refused uint64        `json:"refused,omitempty"` // calls to send, for want of a way to the peer; nothing of them is in Sent
+	Why     string        `json:"why,omitempty"`     // of the last of these
+	Machine cpu.Times     `json:"machine"`           // ticks of all processors in the window
+	User    time.Duration `json:"user"`              // nanoseconds of this process in the window
 	System  time.Duration `json:"system"`
 	Info    path.Info     `json:"info"` // as it stood at the end
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/xdpath/xdpath/bench/internal/loss"
+	"github.com/xdpath/xdpath/bench/internal/stream"
 	"github.com/xdpath/xdpath/udp"
 	"github.com/xdpath/xdpath/xsk"
 )
@@ -218,24 +219,42 @@ func (s *endpointSender) Reserve(bufs [][]byte) (int, error) {
 	return n, nil
 }
 
-// Send sends them, waiting a bounded time for room in the ring.
+// Send sends them, waiting a bounded time for room in the ring. What the Conn refuses
+// is given back to it.
 func (s *endpointSender) Send(n int) (int, error) {
-	sent := 0
+	sent, done := 0, 0
 	for begun := time.Now(); ; {
-		k, err := s.queue.Send(s.batch[sent:n])
-		sent += k
-		if err != nil && !errors.Is(err, udp.ErrLost) || sent == n {
-			return sent, dropLost(err)
+		k, err := s.queue.Send(s.batch[done:n])
+		sent += k - held(s.batch[done:done+k])
+		done += k
+		err = dropLost(err)
+		if err == nil && done < n && time.Since(begun) > sendWait {
+			err = fmt.Errorf("%d datagrams did not get into the TX ring within %v", n-done, sendWait)
 		}
-		if time.Since(begun) > sendWait {
-			return sent, fmt.Errorf("%d datagrams did not get into the TX ring within %v", n-sent, sendWait)
+		if err != nil {
+			return sent, errors.Join(err, s.queue.Abort(s.batch[:n]))
+		}
+		if done == n {
+			return sent, nil
 		}
 	}
 }
 
-// dropLost takes away an error that the counters tell of.
+// held counts datagrams that are the caller's still.
+func held(os []udp.Outgoing) (n int) {
+	for i := range os {
+		if os[i].Payload != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// dropLost takes away an error that the counters tell of, unless it tells of something
+// refused, too.
 func dropLost(err error) error {
-	if errors.Is(err, udp.ErrLost) {
+	var refused *udp.SendError
+	if errors.Is(err, udp.ErrLost) && !errors.As(err, &refused) {
 		return nil
 	}
 	return err
@@ -253,7 +272,7 @@ func (e *endpoint) drain() (int, error) {
 	if err == nil {
 		return 0, nil
 	}
-	if errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, context.DeadlineExceeded) || stream.Refused(err) {
 		err = nil
 	}
 	st, statErr := socket.Stats()

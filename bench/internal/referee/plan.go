@@ -190,6 +190,11 @@ func (r *runner) file(step suite.Step, sent, got control.Totals) {
 			Key: step.Key(), Asked: got.Info.BufferAsked, Got: got.Info.BufferGot,
 		})
 	}
+	for _, t := range []control.Totals{sent, got} {
+		if t.Refused > 0 {
+			r.note(fmt.Sprintf("%s, run %d: sending was refused %d times, a millisecond apart: %s", step.Key(), step.Run, t.Refused, t.Why))
+		}
+	}
 	for _, n := range append(sent.Info.Notes, got.Info.Notes...) {
 		r.note(step.Path + ": " + n)
 	}

@@ -20,7 +20,7 @@ type Sender interface {
 	Reserve(bufs [][]byte) (int, error)
 	// Send sends the first n buffers of the last Reserve, in order, and ends
 	// the loan of all. It returns how many the kernel took, n unless there is
-	// an error.
+	// an error. After an error that Refused knows it may be used on.
 	Send(n int) (int, error)
 	// Flush waits a bounded time until all that Send took has left the
 	// program's hands, and returns how many datagrams have not.
@@ -55,44 +55,63 @@ type Sent struct {
 	Datagrams uint64        // taken by the kernel
 	Left      uint64        // of these, not yet sent when the wait for that ended
 	Elapsed   time.Duration // from the first to the last
+	Refused   uint64        // calls, for want of a way to the peer: a millisecond each
+	Why       error         // the last of them
 }
 
 // Transmit sends datagrams, numbered from 0, as fast as s takes them until
 // duration has passed or ctx is done. It allocates nothing a datagram and
 // reads the clock at most once in 64 of them.
+//
+// While there is no way to the peer it waits for one. Numbers of datagrams that were
+// refused are not used again.
 func Transmit(ctx context.Context, s Sender, gen Generator, batch int, duration time.Duration) (Sent, error) {
 	var stop atomic.Bool
 	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
 	var (
+		sent  Sent
 		bufs  = make([][]byte, batch)
 		seq   uint64
 		due   uint64 // number at which to look at the clock again
 		start = time.Now()
 	)
 	for !stop.Load() {
-		n, err := s.Reserve(bufs)
+		n, taken, err := transmit(s, gen, bufs, seq)
+		seq += uint64(n)
+		sent.Datagrams += uint64(taken)
 		if err != nil {
-			return Sent{Datagrams: seq, Elapsed: time.Since(start)}, err
+			if !Refused(err) {
+				sent.Elapsed = time.Since(start)
+				return sent, err
+			}
+			sent.Refused, sent.Why = sent.Refused+1, err
+			time.Sleep(RefusedPause)
 		}
-		for i, b := range bufs[:n] {
-			gen.Write(b, seq+uint64(i))
-		}
-		taken, err := s.Send(n)
-		seq += uint64(taken)
-		if err != nil {
-			return Sent{Datagrams: seq, Elapsed: time.Since(start)}, err
-		}
-		if seq >= due || n == 0 {
+		if seq >= due || n == 0 || err != nil {
 			due = seq + timeEvery
 			if time.Since(start) >= duration {
 				break
 			}
 		}
 	}
-	sent := Sent{Datagrams: seq, Elapsed: time.Since(start)}
+	sent.Elapsed = time.Since(start)
 	left, err := s.Flush()
 	sent.Left = uint64(left)
 	return sent, err
+}
+
+// transmit sends one batch. It returns how many numbers it has used, and how many
+// datagrams were taken.
+func transmit(s Sender, gen Generator, bufs [][]byte, seq uint64) (n, taken int, err error) {
+	n, err = s.Reserve(bufs)
+	if err != nil {
+		return 0, 0, err
+	}
+	for i, b := range bufs[:n] {
+		gen.Write(b, seq+uint64(i))
+	}
+	taken, err = s.Send(n)
+	return n, taken, err
 }
 
 // How long a receiver goes on after it was told that the sender is done.

@@ -33,6 +33,7 @@ func streamTraffic(ctx context.Context, s Side) error {
 		sent, err := stream.Transmit(ctx, tx, gen, s.Prepare.Batch, s.Start.Duration)
 		s.Totals.Sent, s.Totals.Elapsed = sent.Datagrams, sent.Elapsed
 		s.Totals.Lost = append(s.Totals.Lost, loss.Count{Place: loss.TXRing, N: sent.Left})
+		s.refused(sent.Refused, sent.Why)
 		return err
 	}
 	rx, ok := s.End.(path.Receiver)

@@ -52,6 +52,14 @@ type Side struct {
 	Totals  *control.Totals
 }
 
+// refused notes that a sender had no way to its peer n times, each about a millisecond.
+func (s Side) refused(n uint64, why error) {
+	if s.Totals.Refused += n; n > 0 {
+		// Of a batch every datagram has a line that says the same.
+		s.Totals.Why, _, _ = strings.Cut(why.Error(), "\n")
+	}
+}
+
 // All returns every test, the default first.
 func All() []Test { return []Test{streamTest(), tripTest(), mtuTest(), cameraTest()} }
 
