@@ -27,12 +27,14 @@ const (
 	Socket      Place = "socket buffer"   // full: the receiver was too slow
 	DeviceTX    Place = "device tx drop"  // the sending interface dropped it
 	DeviceRX    Place = "device rx drop"  // the receiving interface dropped it
+	Neighbour   Place = "no neighbour"    // it waited for the next hop's hardware address in vain
+	LinkDown    Place = "link down"       // it was under way when the link went down: no counter has these
 	Unaccounted Place = "unaccounted"     // no counter knows
 )
 
 // order is the order of attribution. A place that counts single datagrams of
 // one socket stands before one that counts everything on an interface.
-var order = [...]Place{Send, TXInvalid, TXRing, Truncated, Corrupt, Late, RXRing, FillRing, RXDropped, Filter, Socket, DeviceTX, DeviceRX}
+var order = [...]Place{Send, TXInvalid, TXRing, Truncated, Corrupt, Late, RXRing, FillRing, RXDropped, Filter, Socket, DeviceTX, DeviceRX, Neighbour, LinkDown}
 
 // Places returns all places that the bench knows, in the order of attribution.
 func Places() []Place { return append(order[:], Unaccounted) }
@@ -102,10 +104,15 @@ func (s Split) Main() (Place, bool) {
 	return best, best != ""
 }
 
+// takesRest tells of a place that counts not datagrams but occasions on which any
+// number of them may be lost.
+func takesRest(p Place) bool { return p == LinkDown }
+
 // Attribute gives each of lost datagrams one place, so that the split always
 // sums up to lost. First every counter explains as many as it counted. What is
 // left goes to the counters of bundles, each by how much more it can stand for,
-// and what none explains is Unaccounted. A counter can show more than was lost
+// and what none explains is Unaccounted, unless
+// there was an occasion for it. A counter can show more than was lost
 // of the stream, where something else was dropped as well: it explains no more
 // than was lost.
 func Attribute(lost uint64, counts Counts) Split {
@@ -118,7 +125,9 @@ func Attribute(lost uint64, counts Counts) Split {
 	}
 	counts = sorted(counts)
 	for _, c := range counts {
-		take(c.Place, c.N)
+		if !takesRest(c.Place) {
+			take(c.Place, c.N)
+		}
 	}
 	rest, more := lost, uint64(0)
 	for _, c := range counts {
@@ -126,6 +135,11 @@ func Attribute(lost uint64, counts Counts) Split {
 	}
 	for _, c := range counts {
 		take(c.Place, share(rest, c.more(), more))
+	}
+	for _, c := range counts {
+		if takesRest(c.Place) && c.N > 0 {
+			take(c.Place, lost)
+		}
 	}
 	take(Unaccounted, lost)
 	return split

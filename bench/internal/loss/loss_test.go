@@ -70,7 +70,11 @@ func TestAttributeSum(t *testing.T) {
 		for place, n := range split {
 			var most uint64
 			for _, c := range counts {
-				if c.Place == place {
+				switch {
+				case c.Place != place:
+				case takesRest(place) && c.N > 0:
+					most = lost
+				default:
 					most += c.N + c.more()
 				}
 			}
@@ -112,5 +116,23 @@ func TestMainPlace(t *testing.T) {
 		if got, ok := tt.split.Main(); got != tt.want || ok != tt.ok {
 			t.Errorf("%v: %q %v, want %q %v", tt.split, got, ok, tt.want, tt.ok)
 		}
+	}
+}
+
+// TestAttributeOccasions has a link that went down: what no counter has is lost there,
+// and nothing else is.
+func TestAttributeOccasions(t *testing.T) {
+	counts := Counts{{Place: LinkDown, N: 1}, {Place: Socket, N: 10}, {Place: DeviceTX, N: 2, Each: 8}}
+	for lost, want := range map[uint64]Split{
+		0: {}, 9: {Socket: 9}, 12: {Socket: 10, DeviceTX: 2}, 20: {Socket: 10, DeviceTX: 10},
+		100: {Socket: 10, DeviceTX: 16, LinkDown: 74},
+	} {
+		if diff := cmp.Diff(want, Attribute(lost, counts)); diff != "" {
+			t.Errorf("%d lost: %s", lost, diff)
+		}
+	}
+	counts[0].N = 0
+	if diff := cmp.Diff(Split{Socket: 10, DeviceTX: 16, Unaccounted: 74}, Attribute(100, counts)); diff != "" {
+		t.Errorf("the link was up: %s", diff)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/xdpath/xdpath/bench/internal/loss"
 	"github.com/xdpath/xdpath/bench/internal/report"
+	"github.com/xdpath/xdpath/internal/testnet"
 )
 
 // faultPaths are those on which every loss must be accounted for.
@@ -42,6 +43,9 @@ func after(d time.Duration, f func(l *Local, rx *End) error) func(*Local, *End) 
 func cutReceiver(l *Local, _ *End) error { return l.pair.B.SetUp(false) }
 func cutSender(l *Local, _ *End) error   { return l.pair.A.SetUp(false) }
 
+// flap takes a link down and up again.
+func flap(e *testnet.End) error { return errors.Join(e.SetUp(false), e.SetUp(true)) }
+
 func stopWorker(_ *Local, rx *End) error { return unix.Kill(rx.Facts.PID, unix.SIGSTOP) }
 
 // TestFaults breaks something in a window of every path. What does not arrive is in
@@ -61,6 +65,8 @@ func TestFaults(t *testing.T) {
 				t.Fatal(err)
 			}
 		}},
+		"receiver flaps": {during: after(tail, func(l *Local, _ *End) error { return flap(&l.pair.B) })},
+		"sender flaps":   {during: after(tail, func(l *Local, _ *End) error { return flap(&l.pair.A) })},
 		"receiver stopped for a while": {during: after(tail, func(l *Local, rx *End) error {
 			err := stopWorker(l, rx)
 			time.Sleep(tail)

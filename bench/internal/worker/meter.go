@@ -12,6 +12,9 @@ import (
 // Gauges are the counters around a path that every path has in common.
 type Gauges struct {
 	RXDropped, TXDropped uint64        // by the interface, in packets since it was made
+	Downs                uint64        // times that its carrier went since then
+	Unresolved           uint64        // packets that the kernel gave up for want of a neighbour
+	Failed               uint64        // neighbours that it gave up, with what waited for them
 	Machine              cpu.Times     // since the machine started
 	User, System         time.Duration // of this process since it started
 }

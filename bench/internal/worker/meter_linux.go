@@ -22,6 +22,12 @@ func ReadGauges(p control.Prepare) (Gauges, error) {
 		return Gauges{}, fmt.Errorf("read counters of %s: the kernel gave none", p.Interface)
 	}
 	g := Gauges{RXDropped: st.RxDropped, TXDropped: st.TxDropped}
+	if g.Downs, err = carrierDowns(link.Attrs().Index); err != nil {
+		return Gauges{}, err
+	}
+	if g.Unresolved, g.Failed, err = neighbourLoss(); err != nil {
+		return Gauges{}, err
+	}
 	if g.Machine, err = cpu.Machine(); err != nil {
 		return Gauges{}, err
 	}

@@ -95,6 +95,10 @@ func (w *window) read() (r reading, err error) {
 	return r, err
 }
 
+// waiting is how many packets may wait for one neighbour: what unres_qlen_bytes, which
+// is 208 KiB, holds of the smallest.
+const waiting = 212992 / 256
+
 // settle puts into the totals what the counters show more after the window.
 func (w *window) settle(before, after reading) {
 	t, b, a := &w.totals, before.gauges, after.gauges
@@ -107,6 +111,11 @@ func (w *window) settle(before, after reading) {
 	if both || w.prepare.Role == control.RoleSender {
 		lost = append(lost, loss.Count{Place: loss.DeviceTX, N: a.TXDropped - min(a.TXDropped, b.TXDropped), Each: bundle})
 	}
+	if both || w.prepare.Role == control.RoleSender {
+		lost = append(lost, loss.Count{Place: loss.Neighbour, N: a.Unresolved - min(a.Unresolved, b.Unresolved)},
+			loss.Count{Place: loss.Neighbour, N: a.Failed - min(a.Failed, b.Failed), Each: waiting})
+	}
+	lost = append(lost, loss.Count{Place: loss.LinkDown, N: a.Downs - min(a.Downs, b.Downs)})
 	if both || w.prepare.Role == control.RoleReceiver {
 		lost = merge(lost, loss.Count{Place: loss.Truncated, N: t.Tally.Truncated})
 		lost = append(lost, loss.Count{Place: loss.Corrupt, N: t.Tally.Corrupt})
