@@ -140,7 +140,8 @@ func (f *Flow) prepare(st *flowState, ans route.Answer) (err error) {
 	if ans.Src.Is6() {
 		ip = 40
 	}
-	st.most = min(ans.MTU-ip-8, st.tmpl.MaxPayload(), c.chainRoom())
+	// Of an MTU that has changed the link tells sooner than the routes, or later.
+	st.most = min(min(ans.MTU, c.link.Load().MTU)-ip-8, st.tmpl.MaxPayload(), c.chainRoom())
 	return nil
 }
 
