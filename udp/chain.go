@@ -4,6 +4,7 @@ package udp
 
 import (
 	"errors"
+	"net"
 	"time"
 
 	"github.com/xdpath/xdpath/internal/packet"
@@ -17,7 +18,7 @@ type outgoing struct {
 	tmpl   *packet.Template
 	total  int          // bytes of payload
 	header int          // of them, those that are copied anyway, q.parts[0]
-	slices []umem.Slice // the rest; nil: it must be copied
+	slices []umem.Slice // the rest; none: it must be copied
 	tos    uint8
 	ticket xsk.Ticket
 	launch time.Duration // as in Outgoing
@@ -35,7 +36,7 @@ const gatherWins = 256
 // chain puts a datagram into q.tx, gathered or copied. The lock is held.
 func (q *Queue) chain(o *outgoing) error {
 	frames, gathered := q.gather(o)
-	if q.conn.cfg.Gather == GatherAlways && !gathered && o.slices != nil {
+	if q.conn.cfg.Gather == GatherAlways && !gathered && len(o.slices) > 0 {
 		return ErrPieces
 	}
 	if !gathered {
@@ -121,8 +122,12 @@ func (q *Queue) copies(o *outgoing) int {
 	return 1 + (o.total-q.conn.payloadRoom()+room-1)/room
 }
 
-// take sees to it that there are n frames in q.spare.
+// take sees to it that there are n frames in q.spare: not after its end, when nobody
+// gives them back any more.
 func (q *Queue) take(n int) (bool, error) {
+	if q.closed {
+		return false, q.conn.ended(net.ErrClosed)
+	}
 	have := len(q.spare)
 	if have >= n {
 		return true, nil
@@ -181,7 +186,7 @@ func (q *Queue) build(o *outgoing, own int, gathered bool) error {
 	}
 	if gathered {
 		q.gathered++
-	} else if o.slices != nil {
+	} else if len(o.slices) > 0 {
 		q.copied++
 	}
 	return nil

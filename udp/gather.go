@@ -139,7 +139,7 @@ func (q *Queue) placeGather(g *Gather, ticket xsk.Ticket) error {
 	case st.err != nil:
 		return st.err
 	case !st.kind.Direct() || total > st.most || !fl.settled():
-		return q.partsByKernel(fl, g.TOS)
+		return q.partsByKernel(fl, total, g.TOS)
 	}
 	return q.chain(&outgoing{tmpl: &st.tmpl, total: total, header: len(g.Header), slices: g.Slices, tos: g.TOS, ticket: ticket, launch: g.launch})
 }
@@ -162,10 +162,16 @@ func (q *Queue) collect(g *Gather) (total int, err error) {
 	return total, nil
 }
 
-// partsByKernel sends q.parts by the companion socket. The lock is held.
-func (q *Queue) partsByKernel(fl *Flow, tos uint8) error {
+// partsByKernel sends q.parts, of total bytes, by the companion socket. The lock is
+// held.
+func (q *Queue) partsByKernel(fl *Flow, total int, tos uint8) error {
+	if total > maxPacket { // no datagram is as long; q.flat need not be, for ever
+		return errMTU
+	}
 	if q.sock != nil {
-		if err := q.ahead(); err != nil {
+		if err := q.ahead(); again(err) {
+			return errNoRoom // what goes before has not left yet
+		} else if err != nil {
 			return err
 		}
 	}
@@ -198,9 +204,9 @@ func (q *Queue) gatherByKernel(gs []Gather, from int) (n int, err error) {
 			fl = q.conn.to(g.Dst, netip.Addr{})
 		}
 		g.Dst = fl.dst
-		_, e := q.collect(g)
+		total, e := q.collect(g)
 		if e == nil {
-			e = q.partsByKernel(fl, g.TOS)
+			e = q.partsByKernel(fl, total, g.TOS)
 		}
 		switch {
 		case errors.Is(e, errNoRoom):

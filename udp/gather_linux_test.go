@@ -63,7 +63,10 @@ func newStudio(t testing.TB, n testnet.Config, cfg Config) *studio {
 			t.Error(err)
 		}
 	})
-	cfg.Area, cfg.RingSize, cfg.TxFrames = s.area, frames, frames
+	cfg.Area = s.area
+	if cfg.RingSize == 0 {
+		cfg.RingSize, cfg.TxFrames = frames, frames
+	}
 	s.link = newLink(t, n, cfg)
 	if err := s.peer.SetReadBuffer(4 << 20); err != nil {
 		t.Fatal(err)

@@ -54,7 +54,10 @@ func (q *Queue) SendTrain(ctx context.Context, t Train) (n int, err error) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	run := train{Train: &t, left: (t.Data.Len() + t.Size - 1) / t.Size}
+	run := train{Train: &t, left: t.Data.Len() / t.Size}
+	if t.Data.Len()%t.Size > 0 {
+		run.left++
+	}
 	if err := q.open(&run); err != nil {
 		return 0, err
 	}
@@ -96,6 +99,11 @@ type train struct {
 // open obtains the train's ticket, which its cookie comes with.
 func (q *Queue) open(t *train) error {
 	if q.sock == nil {
+		q.txMu.Lock()
+		defer q.txMu.Unlock()
+		if len(q.due) >= maxDue {
+			return q.conn.ended(ErrCookies)
+		}
 		return q.conn.ended(nil)
 	}
 	n, err := q.sock.Track(t.ticket[:])
@@ -172,10 +180,11 @@ func (q *Queue) sendCar(t *train, launch time.Duration) (err error) {
 	if q.sock != nil {
 		return q.placeGather(&g, t.ticket[0])
 	}
-	if _, err := q.collect(&g); err != nil {
+	total, err := q.collect(&g)
+	if err != nil {
 		return err
 	}
-	return q.partsByKernel(g.Flow, 0)
+	return q.partsByKernel(g.Flow, total, 0)
 }
 
 // awaitRoom waits until there may be room in the ring, or frames.
