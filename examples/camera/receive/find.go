@@ -36,7 +36,7 @@ func find(ctx context.Context, cfg config) (netip.Addr, error) {
 	case 1:
 		return found[0].From.Addr(), nil
 	}
-	errs := []error{errors.New("receive: several cameras answer, choose one with -camera:")}
+	errs := []error{errors.New("receive: several cameras answer, choose one with -camera")}
 	for _, f := range found {
 		errs = append(errs, errors.New(f.String()))
 	}
