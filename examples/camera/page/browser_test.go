@@ -70,7 +70,7 @@ func TestBrowser(t *testing.T) {
 // The image is visible, in light and dark, on a desktop and on a telephone.
 func TestScreenshot(t *testing.T) {
 	program.Installed(t, browser, browser)
-	srv := serve(t, func(id uint64) *assemble.Image { return red(id, 640, 480, assemble.Complete) })
+	srv := serve(t, func(id uint64) *assemble.Image { return red(id, 320, 240, assemble.Complete) })
 	for _, c := range []struct {
 		name, size, scheme string
 		dark               bool
@@ -90,7 +90,7 @@ func TestScreenshot(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if share := redness(p); share < 0.08 {
+			if share := redness(p); share < 0.04 {
 				t.Errorf("the image has %.1f %% of the page", 100*share)
 			}
 			if r, _, _, _ := p.At(2, 2).RGBA(); (r>>8 < 64) != c.dark {
