@@ -118,6 +118,7 @@ func TestImportDirection(t *testing.T) {
 // Everything else is as safe as Go is.
 func TestUnsafe(t *testing.T) {
 	want := []string{
+		"bench/internal/sys/blocks_linux.go",
 		"bench/internal/sys/mmsg_linux.go",
 		"internal/lane/mmsg_linux.go",
 		"internal/ring/map.go",

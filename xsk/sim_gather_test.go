@@ -5,6 +5,7 @@ package xsk
 import (
 	"bytes"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -247,7 +248,7 @@ func TestSimGatherRefusals(t *testing.T) {
 	if n, err := other.Send([]umem.Frame{f}); n != 0 || !errors.Is(err, umem.ErrFrame) {
 		t.Errorf("another area's: sent %d: %v", n, err)
 	}
-	for _, bad := range [][2]int{{-1, 1}, {0, -1}, {0, 4097}, {4096, 1}, {4097, 0}, {1, 1<<63 - 1}} {
+	for _, bad := range [][2]int{{-1, 1}, {0, -1}, {0, 4097}, {4096, 1}, {4097, 0}, {1, math.MaxInt}} {
 		if _, err := r2.Slice(bad[0], bad[1]); err == nil {
 			t.Errorf("slice of %d bytes at %d of 4096", bad[1], bad[0])
 		}

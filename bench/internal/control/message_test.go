@@ -138,7 +138,7 @@ func TestPrepareBounds(t *testing.T) {
 		{"batch below", func(p *Prepare) { p.Batch = 0 }, "batch 0"},
 		{"batch above", func(p *Prepare) { p.Batch = 1025 }, "batch 1025"},
 		{"image below", func(p *Prepare) { p.Image = -1 }, "image -1"},
-		{"image above", func(p *Prepare) { p.Image = 1 << 40 }, "image 1099511627776"},
+		{"image above", func(p *Prepare) { p.Image = 1 << 30 }, "image 1073741824"},
 		{"rate below", func(p *Prepare) { p.Rate = -1 }, "rate -1"},
 		{"rate above", func(p *Prepare) { p.Rate = 1e10 }, "rate 1e+10"},
 		{"queue below", func(p *Prepare) { p.Queue = -1 }, "queue -1"},
