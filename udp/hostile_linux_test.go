@@ -151,11 +151,7 @@ func TestGatherIPv6(t *testing.T) {
 	}
 	s.peer = peer
 	flow := s.c.Flow(netip.AddrPortFrom(s.pair.A.IP6, 4001))
-	for end := time.Now().Add(5 * time.Second); flow.MaxPayload() == 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("no fast lane: %v", flow)
-		}
-	}
+	s.settle(t, flow)
 	for round := range 200 {
 		var ps []umem.Slice
 		var all []byte
