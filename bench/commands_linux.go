@@ -18,6 +18,7 @@ func systemCommands() []command {
 		{"check", "tells what this machine and its interfaces are fit for", "[interface]", func(args []string, stdout, stderr io.Writer) int {
 			return runCheck(args, check.System{}, stdout, stderr)
 		}},
+		{"serve", "is the other end of runs with -peer on another machine", "", interruptible(runServe)},
 		{"iperf3-server", "answers an unmodified iperf3 client over AF_XDP", "", interruptible(runIperf3Server)},
 		{"iperf3-client", "measures against an unmodified iperf3 server over AF_XDP", "HOST", interruptible(runIperf3Client)},
 	}

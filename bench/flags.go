@@ -119,7 +119,6 @@ func usage(w io.Writer, which suite.Test, fs *flag.FlagSet) {
 	for _, t := range suite.All() {
 		fmt.Fprintf(w, "  %-8s %s\n", t.Name, t.What)
 	}
-	fmt.Fprint(w, "\nOn another machine, for -peer on this one:\n  serve    the other end of a run; -h tells more\n")
 	fmt.Fprint(w, "\nWith files of results, no rights needed:\n")
 	for _, c := range commands() {
 		fmt.Fprintf(w, "  %-8s %s\n", c.name, c.what)

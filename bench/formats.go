@@ -57,8 +57,23 @@ func columns(doc report.Document) []report.Column {
 	return test.Columns()
 }
 
+// useHeading stands over the second table.
+const useHeading = "Processor time of the machine by what it went into, of the two processes alone, and for each datagram\nreceived; bytes of receive buffer, where there is one:\n"
+
 func writeTable(w io.Writer, doc report.Document) error {
-	return report.WriteTable(w, columns(doc), report.Rows(doc), doc.Env.Notes)
+	rows := report.Rows(doc)
+	if err := report.WriteTable(w, columns(doc), rows, nil); err != nil {
+		return err
+	}
+	if used := slices.DeleteFunc(slices.Clone(rows), func(r report.Row) bool { return !r.HasUse() }); len(used) > 0 {
+		if _, err := io.WriteString(w, useHeading+"\n"); err != nil {
+			return err
+		}
+		if err := report.WriteTable(w, report.UseColumns(), used, nil); err != nil {
+			return err
+		}
+	}
+	return report.WriteNotes(w, doc.Env.Notes)
 }
 
 func writePage(w io.Writer, doc report.Document) error { return page.Write(w, doc, columns(doc)) }

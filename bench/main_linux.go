@@ -31,9 +31,6 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if status, ok := runCommand(args, stdout, stderr); ok {
 		return status
 	}
-	if len(args) > 0 && args[0] == serveArg {
-		return runServe(args[1:], stderr)
-	}
 	opts, err := parseFlags(args, path.Names, path.Usual, stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return exitOK

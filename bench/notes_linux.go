@@ -5,7 +5,9 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/xdpath/xdpath/bench/internal/path"
 	"github.com/xdpath/xdpath/bench/internal/referee"
 	"github.com/xdpath/xdpath/bench/internal/report"
 	"github.com/xdpath/xdpath/bench/internal/suite"
@@ -15,6 +17,7 @@ import (
 func notes(plan suite.Plan, doc report.Document, out referee.Outcome) []string {
 	notes := plan.Test.Notes(plan, doc)
 	notes = append(notes, warnings(doc.Env)...)
+	notes = append(notes, doubts(plan, doc)...)
 	notes = append(notes, out.Notes...)
 	for _, f := range out.Skipped {
 		if f.Run > 1 {
@@ -44,4 +47,42 @@ func warnings(env report.Env) []string {
 		w = append(w, "WARNING: sender and receiver share one processor.")
 	}
 	return w
+}
+
+// stolen is the share of a machine, in percent, beyond which what its hypervisor takes
+// shows, and lostLittle the share of datagrams below which a receiver lost nothing that
+// matters.
+const (
+	stolen     = 1
+	lostLittle = 0.1
+)
+
+// doubts tell which rows do not compare, or do not say what they seem to.
+func doubts(plan suite.Plan, doc report.Document) []string {
+	var senders, thieves []string
+	for _, row := range report.Rows(doc) {
+		if !row.HasUse() {
+			continue
+		}
+		m := row.Median()
+		if plan.Test.Kind == path.Stream && m.LostPercent() < lostLittle {
+			senders = append(senders, row.String())
+		}
+		if m.Use.Steal > stolen {
+			thieves = append(thieves, fmt.Sprintf("%s (%.1f %%)", row, m.Use.Steal))
+		}
+	}
+	var notes []string
+	if senders != nil {
+		notes = append(notes, "The sender was the limit, and the receiver could perhaps take more: "+strings.Join(senders, "; ")+".")
+	}
+	if thieves != nil {
+		notes = append(notes, "WARNING: a hypervisor took processor time from these: "+strings.Join(thieves, "; ")+".")
+	}
+	for _, b := range doc.Env.Buffers {
+		if b.Got < b.Asked {
+			notes = append(notes, fmt.Sprintf("WARNING: %s: the receive buffer has %d bytes of the %d that hold as much as the rings of the AF_XDP paths: no fair comparison.", b.Key, b.Got, b.Asked))
+		}
+	}
+	return notes
 }

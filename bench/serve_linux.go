@@ -10,18 +10,12 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"os/signal"
 	"sync"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/xdpath/xdpath/bench/internal/control"
 	"github.com/xdpath/xdpath/bench/internal/remote"
 )
-
-// serveArg is the first argument that makes the bench the other end of others' runs.
-const serveArg = "serve"
 
 const serveUsage = `usage: bench serve [flags]
 
@@ -90,7 +84,7 @@ func guarded(listen string, token control.Token) error {
 }
 
 // runServe is "bench serve": arguments after that word in, exit status out.
-func runServe(args []string, stderr io.Writer) int {
+func runServe(ctx context.Context, args []string, _, stderr io.Writer) int {
 	o, err := parseServe(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return exitOK
@@ -110,7 +104,7 @@ func runServe(args []string, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "bench serve:", err)
 		return exitUsage
 	}
-	if err := serve(o, token, processor, stderr); err != nil {
+	if err := serve(ctx, o, token, processor, stderr); err != nil {
 		fmt.Fprintln(stderr, "bench serve:", err)
 		return exitBroken
 	}
@@ -118,9 +112,7 @@ func runServe(args []string, stderr io.Writer) int {
 }
 
 // serve serves until it is told to end, which is no error.
-func serve(o serveOptions, token control.Token, processor int, stderr io.Writer) error {
-	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
-	defer stop()
+func serve(ctx context.Context, o serveOptions, token control.Token, processor int, stderr io.Writer) error {
 	if o.iface != "" {
 		if _, err := net.InterfaceByName(o.iface); err != nil {
 			return fmt.Errorf("-i %s: %w", o.iface, err)

@@ -76,6 +76,11 @@ func (r Result) check() error {
 	if r.Received > r.Sent || r.Lost != r.Sent-r.Received {
 		errs = append(errs, fmt.Errorf("sent %d, received %d, lost %d", r.Sent, r.Received, r.Lost))
 	}
+	if u := r.Use; u != nil {
+		for _, v := range []float64{u.User, u.System, u.SoftIRQ, u.IRQ, u.Steal, u.TXProcess, u.RXProcess, u.PerDatagram} {
+			figure("figure of use", v, 0, maxFigure)
+		}
+	}
 	if r.Latency != nil {
 		for _, p := range append(r.Latency.Distribution(), r.Latency.named()...) {
 			figure("percent of a latency", p.Percent, 0, 100)

@@ -63,6 +63,7 @@ type Result struct {
 	ImagesComplete uint64 `json:"images_complete"`
 
 	Latency *Latency `json:"latency_us,omitempty"`
+	Use     *Use     `json:"use,omitempty"`
 }
 
 // A Latency is the distribution of the round trips of one run, in microseconds to
@@ -117,6 +118,7 @@ func Compute(p control.Prepare, tx, rx Side, count Count) (Result, error) {
 	used := machines(tx, rx)
 	r.CPUUtil = used.Utilization()
 	r.ServiceDemand = cpu.ServiceDemand(r.CPUUtil, used.CPUs, r.GoodputBPS/8)
+	r.Use = use(r, tx, rx)
 	return r, nil
 }
 

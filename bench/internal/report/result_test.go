@@ -23,10 +23,11 @@ func sides() (control.Prepare, Side, Side) {
 	used := cpu.Times{User: 40, SoftIRQ: 60, Idle: 100, CPUs: 2}
 	tx := Side{Facts: control.Facts{Machine: "a"}, Totals: control.Totals{
 		Elapsed: time.Second, Sent: 1000, Machine: used, Info: path.Info{Mode: "-", Batch: 64, SendRoom: 4096, ReceiveRoom: 1},
-		Lost: loss.Counts{{Place: loss.Send, N: 10}},
+		Lost: loss.Counts{{Place: loss.Send, N: 10}}, User: 400 * time.Millisecond, System: 200 * time.Millisecond, Refused: 3,
 	}}
 	rx := Side{Facts: control.Facts{Machine: "a"}, Totals: control.Totals{
-		Elapsed: 900 * time.Millisecond, Machine: cpu.Times{User: 200, CPUs: 2}, Info: path.Info{Mode: "-", Batch: 64, SendRoom: 1, ReceiveRoom: 8192},
+		Elapsed: 900 * time.Millisecond, Machine: cpu.Times{User: 200, CPUs: 2}, Info: path.Info{Mode: "-", Batch: 64, SendRoom: 1, ReceiveRoom: 8192, BufferAsked: 4000, BufferGot: 2000},
+		User:  180 * time.Millisecond,
 		Tally: stream.Tally{Received: 900, Duplicated: 3, Reordered: 2},
 		Lost:  loss.Counts{{Place: loss.Socket, N: 80}},
 	}}
@@ -49,6 +50,7 @@ func TestCompute(t *testing.T) {
 		ServiceDemand: 1e6 / 900,
 		TXRoom:        4096, RXRoom: 8192, TXSeconds: 1, RXSeconds: 0.9, TXCPUUtil: 50, RXCPUUtil: 50,
 		TXDemand: 1e6 / 1000, RXDemand: 1e6 / 1000, // 900 KB in 0.9 s are 1,000 KB/s
+		Use: &Use{User: 20, SoftIRQ: 30, TXProcess: 60, RXProcess: 20, PerDatagram: 1e6 / 900, BufferAsked: 4000, BufferGot: 2000, Refused: 3},
 	}
 	near := cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Abs(b) })
 	if diff := cmp.Diff(want, got, near); diff != "" {

@@ -77,6 +77,15 @@ func WriteTable(w io.Writer, columns []Column, rows []Row, notes []string) error
 		t.writeRow(&b, cells)
 	}
 	b.WriteString("\n")
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return err
+	}
+	return WriteNotes(w, notes)
+}
+
+// WriteNotes writes what stands beneath a table.
+func WriteNotes(w io.Writer, notes []string) error {
+	var b strings.Builder
 	for _, n := range notes {
 		for i, line := range wrap(n, Width-2) {
 			b.WriteString([2]string{"- ", "  "}[min(i, 1)] + line + "\n")

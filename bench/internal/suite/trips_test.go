@@ -55,6 +55,7 @@ func TestComputeTrips(t *testing.T) {
 		Loss:    loss.Split{loss.Late: 1, loss.RXRing: 8, loss.Unaccounted: 1},
 		CPUUtil: 30, ServiceDemand: 0.6 * 1e6 / 990,
 		Latency: &report.Latency{P50: 7.123, P90: 8, P99: 12.5, P999: 100, Max: 20_000},
+		Use:     &report.Use{User: 30, PerDatagram: 0.3 * 2e6 / 1980},
 	}
 	near := cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Abs(b) })
 	if diff := cmp.Diff(want, got, near); diff != "" {
