@@ -45,9 +45,6 @@ func (d *Device) single(ctx context.Context, i int, img *image, id uint32, statu
 		one.cookie = d.store.read(i)
 	}
 	if err := d.out.single(ctx, one); err != nil {
-		if one.cookie != 0 {
-			d.store.done(one.cookie)
-		}
 		return err
 	}
 	if status == gv.OK {

@@ -75,17 +75,14 @@ func (s *socket) train(ctx context.Context, t train) (n int, err error) {
 }
 
 func (s *socket) single(ctx context.Context, p single) error {
+	defer s.back(p.cookie)
 	if err := s.pause(ctx, p.gap); err != nil {
 		return err
 	}
-	err := s.send(func(b []byte) int {
+	return s.send(func(b []byte) int {
 		h := copy(b, p.header)
 		return h + copy(b[h:], s.image[p.off:p.off+p.n])
 	})
-	if err == nil {
-		s.back(p.cookie)
-	}
-	return err
 }
 
 func (s *socket) rest() {}

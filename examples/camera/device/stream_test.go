@@ -66,6 +66,11 @@ func (w *wire) train(ctx context.Context, t train) (n int, err error) {
 
 func (w *wire) single(ctx context.Context, p single) error {
 	if w.refuse != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if p.cookie != 0 {
+			w.due = append(w.due, p.cookie)
+		}
 		return w.refuse
 	}
 	w.send(p.header, p.off, p.n, p.cookie)

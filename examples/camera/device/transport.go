@@ -25,8 +25,8 @@ type transport interface {
 	// left. It waits for room, and from packet to packet as long as t says. Its cookie
 	// comes back, with an error or not.
 	train(ctx context.Context, t train) (n int, err error)
-	// single sends one packet, and waits as train does. With an error, its cookie does
-	// not come back.
+	// single sends one packet, and waits as train does. Its cookie comes back, with an
+	// error or not: a packet may be on its way although it is known to be lost.
 	single(ctx context.Context, p single) error
 	// rest says that an image is over: what was waited for from packet to packet is
 	// not from this one to the next.

@@ -92,10 +92,12 @@ func (x *xdp) port() uint16 { return x.conn.LocalAddr().Port() }
 func (x *xdp) train(ctx context.Context, t train) (n int, err error) {
 	data, err := x.region.Slice(t.off, t.len)
 	if err != nil {
+		x.back(t.cookie)
 		return 0, err
 	}
 	p, err := x.pacer(t.gap)
 	if err != nil {
+		x.back(t.cookie)
 		return 0, err
 	}
 	n, err = x.queue.SendTrain(ctx, udp.Train{
@@ -103,14 +105,27 @@ func (x *xdp) train(ctx context.Context, t train) (n int, err error) {
 		Header: func(i int, room []byte) int { return t.header(uint32(i), room) },
 	})
 	if n == 0 && errors.Is(err, udp.ErrCookies) {
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		x.due = append(x.due, t.cookie)
+		x.back(t.cookie)
 	}
 	return n, err
 }
 
+// back returns the cookie of what did not get into the ring.
+func (x *xdp) back(cookie uint64) {
+	if cookie != 0 {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.due = append(x.due, cookie)
+	}
+}
+
 func (x *xdp) single(ctx context.Context, s single) error {
+	placed := false
+	defer func() {
+		if !placed {
+			x.back(s.cookie)
+		}
+	}()
 	data, err := x.region.Slice(s.off, s.n)
 	if err != nil {
 		return err
@@ -124,22 +139,24 @@ func (x *xdp) single(ctx context.Context, s single) error {
 			return err
 		}
 	}
-	err = x.gather(ctx, []udp.Gather{{Header: s.header, Slices: []umem.Slice{data}, Flow: x.to.Load(), Cookie: s.cookie}})
+	placed, err = x.gather(ctx, []udp.Gather{{Header: s.header, Slices: []umem.Slice{data}, Flow: x.to.Load(), Cookie: s.cookie}})
 	if p != nil && err == nil {
 		p.Sent()
 	}
 	return err
 }
 
-// gather sends one datagram when there is room for it.
-func (x *xdp) gather(ctx context.Context, one []udp.Gather) error {
+// gather sends one datagram when there is room for it. If it was placed, its cookie
+// comes: also if the kernel then says that it, or another, is lost or has to wait.
+func (x *xdp) gather(ctx context.Context, one []udp.Gather) (placed bool, err error) {
 	for {
 		if k, err := x.queue.SendGather(one); k > 0 || err != nil {
-			return err
+			var refused *udp.SendError
+			return k > 0 && !errors.As(err, &refused), err
 		}
 		select { // the ring is full
 		case <-ctx.Done():
-			return ctx.Err()
+			return false, ctx.Err()
 		case <-time.After(full):
 		}
 	}

@@ -84,6 +84,9 @@ func (p *Page) Offer(m *assemble.Image) {
 	if now.Sub(p.asked) > watched || now.Sub(p.taken) < between || len(m.Data) == 0 {
 		return
 	}
+	if m.Leader.Bytes() > int64(len(m.Data)) {
+		return // larger than any image may be: nobody is to make a picture of that size
+	}
 	p.taken = now
 	missing := 0
 	for _, r := range m.Missing {

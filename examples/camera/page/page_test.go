@@ -193,3 +193,23 @@ func TestOwn(t *testing.T) {
 		}
 	}
 }
+
+// A leader can claim any size: of an image that has not as many bytes no picture is
+// made, which would take gigabytes.
+func TestAbsurdLeader(t *testing.T) {
+	p := New(func() Status { return status })
+	p.asked = time.Now().Add(time.Hour) // somebody watches
+	m := red(1, 8, 8, assemble.SizeMismatch)
+	for _, side := range []uint32{9, 1 << 15, 1<<32 - 1} {
+		m.Leader.Width, m.Leader.Height = side, side
+		if p.Offer(m); p.latest.serial != 0 {
+			t.Errorf("%d x %d is shown", side, side)
+		}
+	}
+	if p.Offer(red(2, 8, 8, assemble.Missing)); p.latest.id != 2 {
+		t.Error("the next one is not shown")
+	}
+	if len(p.ends) != 4 {
+		t.Errorf("%d ends", len(p.ends))
+	}
+}
