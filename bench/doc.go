@@ -9,6 +9,7 @@
 //	go run ./bench rr         round trips instead of a stream
 //	go run ./bench mtu        small messages on links of two MTUs
 //	go run ./bench camera     images at a rate
+//	go run ./bench serve -h   the other end of a run with -peer on another machine
 //	go run ./bench iperf3-server -i eth0   answers an unmodified iperf3 -u
 //	go run ./bench check eth0 a doctor: what the machine and an interface are fit for
 //
@@ -16,7 +17,9 @@
 // process in each, tied to one processor each, and has them run the same test
 // over every path in turn: a stream of datagrams one way, or one datagram to and
 // fro at a time. It needs no hardware and nothing installed but Go, and leaves
-// nothing behind, however it ends.
+// nothing behind, however it ends. With -peer it runs the same between an interface
+// of this machine and one of a machine where bench serve runs. The manual is
+// docs/bench.md.
 //
 // The table goes to standard output, progress to standard error if that is a
 // terminal. There are other formats: netperf's lines, Go benchmark lines for

@@ -77,9 +77,12 @@ func bench(ctx context.Context, opts options, stdout, stderr io.Writer) error {
 	outcome, err := referee.Run(ctx, opts.plan, w, p.step)
 	p.end()
 	err = errors.Join(err, w.Close())
-	if err != nil {
+	if err != nil && (ctx.Err() != nil || len(outcome.Results) == 0) {
 		return err
 	}
 	doc := document(opts, outcome, before.Utilization())
-	return out.write(stdout, doc)
+	if err != nil {
+		doc.Env.Notes = append(doc.Env.Notes, fmt.Sprintf("WARNING: the bench broke and has not run all: %v.", err))
+	}
+	return errors.Join(err, out.write(stdout, doc))
 }

@@ -87,6 +87,6 @@ func (p *peer) validate() error {
 // longest is how long a plan may take, with much room: a server ends what takes
 // longer, and tells others that come to wait for so long.
 func longest(plan suite.Plan) time.Duration {
-	const slack, step = 2 * time.Minute, 5 * time.Second // to open and close paths
+	const slack, step = 5 * time.Minute, 2 * time.Second // to open and close paths
 	return slack + time.Duration(len(plan.Steps()))*(plan.Duration+plan.Warmup+step)
 }

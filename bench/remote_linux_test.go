@@ -312,6 +312,43 @@ func TestTwoMachinesServerEnds(t *testing.T) {
 	}
 }
 
+// TestTwoMachinesHalf loses the server after some runs: what there is is shown, and the
+// exit status tells.
+func TestTwoMachinesHalf(t *testing.T) {
+	h := twoHosts(t)
+	file := filepath.Join(t.TempDir(), "out.json")
+	cmd, out := h.client("-paths", "mmsg,socket", "-sizes", "64", "-duration", "50ms", "-runs", "500", "-token", h.token, "-json", file)
+	if err := h.a.NS.Start(cmd); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "several runs are through", func() bool { return h.packets() > 500_000 })
+	_ = h.serve.Process.Kill()
+	_ = h.serve.Wait()
+	_ = cmd.Wait()
+	if status := cmd.ProcessState.ExitCode(); status != exitBroken || !strings.Contains(out.String(), "has not run all") || !strings.Contains(out.String(), "no bench serves at") {
+		t.Errorf("exit status %d: %s", status, out.String())
+	}
+	if doc := read(t, file); len(doc.Results) == 0 {
+		t.Error("no results")
+	}
+}
+
+// packets counts those that the server's interface has received.
+func (h *hosts) packets() (n uint64) {
+	h.t.Helper()
+	err := h.b.NS.Do(func() error {
+		l, err := netlink.LinkByName(h.b.Name)
+		if err == nil {
+			n = l.Attrs().Statistics.RxPackets
+		}
+		return err
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return n
+}
+
 // TestTwoLinks has the control connection go over a link of its own, so that a path
 // that takes all frames can run.
 func TestTwoLinks(t *testing.T) {
