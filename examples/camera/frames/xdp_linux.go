@@ -18,9 +18,13 @@ import (
 // regAcquisition is where camera.xml of the device has the start of the stream.
 const regAcquisition = 0xa014
 
-// pause is how long packets may collect. The ring has room for two images, or for
-// what comes in that time.
-const pause = 500 * time.Microsecond
+const (
+	// ring is the receiver's: room for nine images at MTU 1500, as the socket's buffer
+	// has for more. A machine that is busy with other things needs it.
+	ring = 8192
+	// pause is how long packets may collect in it.
+	pause = 500 * time.Microsecond
+)
 
 // virtual is a virtual camera, and the receiver's control of it.
 type virtual struct {
@@ -50,7 +54,7 @@ func openXDP(ctx context.Context, n *network, mtu int, p plan) (*way, error) {
 			return err
 		}
 		f, err := intake.OpenFast(ctx, udp.Config{
-			Interface: n.b.name, Local: netip.AddrPortFrom(n.b.addr, 0), Wait: xsk.Block,
+			Interface: n.b.name, Local: netip.AddrPortFrom(n.b.addr, 0), Wait: xsk.Block, RingSize: ring,
 		}, n.a.addr)
 		if err == nil {
 			f.Pause = pause
