@@ -19,6 +19,7 @@ import (
 // Bounds of the flags.
 const (
 	minDuration = time.Millisecond
+	quickly     = 200 * time.Millisecond // of a run, with -quick
 	maxRuns     = 1000
 	minMTU      = 68    // of IPv4
 	maxMTU      = 65535 // of a veth
@@ -60,6 +61,7 @@ func parseFlags(args []string, known, usual func(path.Kind) []string, w io.Write
 	if test.Defaults.Batch > 0 {
 		fs.IntVar(&common.Batch, "batch", test.Defaults.Batch, "datagrams a call, where a path can")
 	}
+	fs.BoolVar(&common.Quick, "quick", false, "one short run of each row, and fewer rows where a test has many: a look, no figure to rely on")
 	fs.BoolVar(&common.Checksum, "checksum", false, "xdp and xdp-packetconn compute UDP checksums in software and verify them")
 	rows := func(p *suite.Plan, c suite.Common) error {
 		p.Rows = c.Product()
@@ -76,6 +78,9 @@ func parseFlags(args []string, known, usual func(path.Kind) []string, w io.Write
 	}
 	if fs.NArg() > 0 {
 		return o, fmt.Errorf("argument %q: after the test, bench takes flags only", fs.Arg(0))
+	}
+	if common.Quick {
+		o.hurry(fs)
 	}
 	// A short run needs no longer warm-up than it lasts.
 	o.plan.Warmup, o.plan.Patience = min(warmup, o.plan.Duration), patience
@@ -102,6 +107,16 @@ func (o *options) define(fs *flag.FlagSet) {
 	fs.IntVar(&o.plan.Runs, "runs", 3, "runs of each row; the table shows the median")
 	o.out.define(fs)
 	o.peer.define(fs)
+}
+
+// hurry makes runs short and single, unless flags say otherwise.
+func (o *options) hurry(fs *flag.FlagSet) {
+	if !given(fs, "duration") {
+		o.plan.Duration = quickly
+	}
+	if !given(fs, "runs") {
+		o.plan.Runs = 1
+	}
 }
 
 // findTest takes the test off the arguments, if they begin with one.

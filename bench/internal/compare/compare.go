@@ -114,22 +114,25 @@ type figure struct {
 	of   func(report.Result) float64
 }
 
-func figures(trips bool) []figure {
-	demand := figure{"demand µs/KB", false, func(r report.Result) float64 { return r.ServiceDemand }}
-	if trips {
-		return []figure{
-			{"p50 µs", false, func(r report.Result) float64 { return r.Latency.P50 }},
-			{"p99 µs", false, func(r report.Result) float64 { return r.Latency.P99 }},
-			demand,
-		}
+// figures are those of streams, of round trips, or of streams that round trips followed.
+func figures(stream, trips bool) []figure {
+	var all []figure
+	if stream || !trips {
+		all = append(all, figure{"recv Mpps", true, func(r report.Result) float64 { return r.RXPPS / 1e6 }})
 	}
-	return []figure{{"recv Mpps", true, func(r report.Result) float64 { return r.RXPPS / 1e6 }}, demand}
+	if trips {
+		all = append(all,
+			figure{"p50 µs", false, func(r report.Result) float64 { return r.Latency.P50 }},
+			figure{"p99 µs", false, func(r report.Result) float64 { return r.Latency.P99 }},
+		)
+	}
+	return append(all, figure{"demand µs/KB", false, func(r report.Result) float64 { return r.ServiceDemand }})
 }
 
 // rows compares the figures of a row that both have.
 func rows(old, now report.Row, cfg Config) []Change {
 	var all []Change
-	for _, f := range figures(old.HasLatency() && now.HasLatency()) {
+	for _, f := range figures(old.Runs[0].Stream() && now.Runs[0].Stream(), old.HasLatency() && now.HasLatency()) {
 		a, b := old.Sorted(f.of), now.Sorted(f.of)
 		c := Change{Key: now.Key, Figure: f.name, Old: stats.Summarize(a), New: stats.Summarize(b), P: stats.PValue(a, b)}
 		c.Verdict = Same

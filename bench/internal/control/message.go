@@ -103,7 +103,14 @@ type Row struct {
 	Checksum bool   `json:"checksum,omitempty"` // for paths that can do with and without
 
 	Image int     `json:"image,omitempty"` // camera: bytes of an image
-	Rate  float64 `json:"rate,omitempty"`  // of images, a second
+	Rate  float64 `json:"rate,omitempty"`  // of images, or of datagrams, a second
+
+	Ring   int           `json:"ring,omitempty"`   // entries of each ring, or datagrams in a socket's buffer; 0: the path's own
+	RX     int           `json:"rx,omitempty"`     // of one ring alone, where that differs
+	TX     int           `json:"tx,omitempty"`     // likewise
+	Fill   int           `json:"fill,omitempty"`   // likewise
+	Frames int           `json:"frames,omitempty"` // transmit coalescing: so many datagrams are sent together,
+	Delay  time.Duration `json:"delay,omitempty"`  // or none waits longer for others than that, in nanoseconds
 }
 
 // Prepare asks for one side of a path to be opened.

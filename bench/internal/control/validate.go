@@ -18,7 +18,9 @@ const (
 	MaxSize     = 65507            // payload bytes that an IPv4 packet holds
 	MaxMTU      = 65535
 	MaxHold     = 1 << 16
-	MaxRate     = 1e9  // a second
+	MaxRate     = 1e9 // a second
+	MaxRing     = 1 << 16
+	MaxDelay    = time.Second
 	maxText     = 4096 // bytes of any text in a message
 	maxQueue    = 4095
 	maxName     = 15 // bytes of the name of a test, or of an interface: IFNAMSIZ less its final zero
@@ -131,7 +133,22 @@ func (p *Prepare) validate() error {
 		between("hold", p.Hold, 0, MaxHold),
 		between("image", p.Image, 0, camera.MaxImage),
 		rate(p.Rate),
+		p.Row.settings(),
 	)
+}
+
+// settings checks what paths are set to.
+func (r *Row) settings() error {
+	var errs error
+	for name, n := range map[string]int{"ring": r.Ring, "RX ring": r.RX, "TX ring": r.TX, "fill ring": r.Fill} {
+		if err := between(name, n, 0, MaxRing); err != nil || n&(n-1) != 0 {
+			errs = errors.Join(errs, err, fmt.Errorf("%s %d: must be a power of two", name, n))
+		}
+	}
+	if r.Delay < 0 || r.Delay > MaxDelay {
+		errs = errors.Join(errs, fmt.Errorf("delay %v: must be 0 to %v", r.Delay, MaxDelay))
+	}
+	return errors.Join(errs, between("frames", r.Frames, 0, MaxRing))
 }
 
 func rate(r float64) error {

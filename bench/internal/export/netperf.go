@@ -24,7 +24,7 @@ import (
 func Netperf(w io.Writer, doc report.Document) error {
 	var b strings.Builder
 	for _, r := range runs(doc) {
-		if r.Latency != nil {
+		if r.Latency != nil && !r.Stream() {
 			netperfTrips(&b, doc, r)
 		} else {
 			netperfStream(&b, doc, r)

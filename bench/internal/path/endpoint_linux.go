@@ -19,7 +19,7 @@ import (
 // through a udp.Queue.
 func endpointPath() Path {
 	return Path{
-		Name: "xdp", Fragments: true,
+		Name: "xdp", Fragments: true, Coalesces: true,
 		Sender:   func(cfg Config) (Sender, error) { return openEndpointSender(cfg) },
 		Receiver: func(cfg Config) (Receiver, error) { return openEndpointReceiver(cfg) },
 		Peer:     func(cfg Config) (Peer, error) { return openEndpointPeer(cfg, xsk.Adaptive) },
@@ -65,7 +65,7 @@ func openWith(cfg Config, c udp.Config) (*endpoint, error) {
 	own := udp.Config{
 		Interface: cfg.Interface, Local: cfg.Local, Remote: cfg.Peer, Queues: []int{cfg.Queue},
 		RingSize: entries, TxFrames: entries / 2, TxChecksum: udp.TxNone,
-		Wait: c.Wait, RxCoalesce: c.RxCoalesce, Area: c.Area, Mode: c.Mode, Attach: c.Attach,
+		Wait: c.Wait, RxCoalesce: c.RxCoalesce, Area: c.Area, Mode: c.Mode, Attach: c.Attach, Coalesce: cfg.Coalesce,
 	}
 	if fragments(cfg) > 1 { // it goes the kernel lane
 		own.ReceiveBuffer, own.SendBuffer = cfg.Hold*cfg.charge()/2, cfg.Hold*cfg.charge()/2

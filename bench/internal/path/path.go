@@ -17,6 +17,7 @@ import (
 	"github.com/xdpath/xdpath/bench/internal/loss"
 	"github.com/xdpath/xdpath/bench/internal/rr"
 	"github.com/xdpath/xdpath/bench/internal/stream"
+	"github.com/xdpath/xdpath/udp"
 )
 
 // A Path is one way of carrying datagrams. It has what the tests need that it is
@@ -28,6 +29,8 @@ type Path struct {
 	// Fragments tells that datagrams over the MTU go, in IP fragments: the kernel's stack
 	// makes them and puts them together again.
 	Fragments bool
+	Rings     bool // each of its rings can have a size of its own
+	Coalesces bool // datagrams to send can wait for company
 	TakesAll  bool // its XDP program takes the frames of everybody else on the interface, too
 	Sender    func(Config) (Sender, error)
 	Receiver  func(Config) (Receiver, error)
@@ -65,6 +68,12 @@ func (p Path) Open(k Kind, sender bool, cfg Config) (End, error) {
 	}
 	if k == Trips {
 		cfg.Hold = HoldTrips
+	}
+	if cfg.RX+cfg.TX+cfg.Fill > 0 && !p.Rings {
+		return nil, fmt.Errorf("%s has no rings that can be set one by one", p.Name)
+	}
+	if cfg.Coalesce != (udp.Coalesce{}) && !p.Coalesces {
+		return nil, fmt.Errorf("%s has no coalescing of what it sends", p.Name)
 	}
 	if n := fragments(cfg); n > 1 {
 		if !p.Fragments {
@@ -111,6 +120,9 @@ type Config struct {
 	Batch     int              // datagrams a call, at most stream.MaxBatch
 	MTU       int              // of Interface
 	Hold      int              // datagrams the receiving side shall hold unread
+	RX        int              // entries of that ring alone, 0 where it is as Hold says
+	TX, Fill  int              // likewise
+	Coalesce  udp.Coalesce     // of what is sent
 	Image     int              // bytes of each image, of which a datagram has Size less its header
 	Keep      bool             // the settings of Interface are not ours to change
 	Checksum  bool             // paths through package udp compute UDP checksums and verify them

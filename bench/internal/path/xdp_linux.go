@@ -19,7 +19,7 @@ import (
 // costs is seen beside it.
 func xdpPath() Path {
 	return Path{
-		Name:  "xdp-raw",
+		Name: "xdp-raw", Rings: true,
 		Extra: []Kind{Stream},
 		Sender: func(cfg Config) (Sender, error) {
 			return openXDPSender(cfg)
@@ -46,8 +46,15 @@ func xdpConfig(cfg Config) (xsk.Config, error) {
 	if most := os.Getpagesize(); chunk > most {
 		return xsk.Config{}, fmt.Errorf("%d bytes of payload do not fit into one chunk, which has %d bytes at most, %d of them the kernel's", cfg.Size, most, kernel)
 	}
-	ring := uint32(cfg.Hold)
-	return xsk.Config{Interface: cfg.Interface, Queue: cfg.Queue, RxSize: ring, TxSize: ring, ChunkSize: chunk}, nil
+	ring := func(own int) uint32 {
+		if own > 0 {
+			return uint32(own)
+		}
+		return uint32(cfg.Hold)
+	}
+	return xsk.Config{
+		Interface: cfg.Interface, Queue: cfg.Queue, RxSize: ring(cfg.RX), TxSize: ring(cfg.TX), FillSize: ring(cfg.Fill), ChunkSize: chunk,
+	}, nil
 }
 
 // An xdpEnd is what both sides have in common.

@@ -56,10 +56,10 @@ func TestLocalCPU(t *testing.T) {
 			step := suite.Step{Row: row, Run: 1}
 			defer rx.close()
 			defer tx.close()
-			if err := rx.prepare(r.question(step, control.RoleReceiver, rx, tx)); err != nil {
+			if err := rx.prepare(question(r.plan.Test, step, control.RoleReceiver, rx, tx)); err != nil {
 				t.Fatal(err)
 			}
-			question := r.question(step, control.RoleSender, tx, rx)
+			question := question(r.plan.Test, step, control.RoleSender, tx, rx)
 			if err := tx.prepare(question); err != nil {
 				t.Fatal(err)
 			}

@@ -96,14 +96,14 @@ func (f fault) run(t *testing.T, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := rx.prepare(r.question(step, "receiver", rx, tx)); err != nil {
+	if err := rx.prepare(question(r.plan.Test, step, "receiver", rx, tx)); err != nil {
 		t.Fatal(err)
 	}
-	q := r.question(step, "sender", tx, rx)
+	q := question(r.plan.Test, step, "sender", tx, rx)
 	if err := tx.prepare(q); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.warmUp(t.Context(), step, tx, rx); err != nil {
+	if err := r.warmUp(t.Context(), step, r.plan.Test, tx, rx); err != nil {
 		t.Fatal(err)
 	}
 	if f.before != nil {

@@ -69,34 +69,60 @@ func (r *runner) step(ctx context.Context, step suite.Step) error {
 	return nil
 }
 
-// measure runs one step.
+// measure runs one step: its traffic, and that of the test of latencies, if it has one.
 func (r *runner) measure(ctx context.Context, step suite.Step, tx, rx *End) error {
-	defer rx.close()
-	defer tx.close()
-	// The receiver is open before the sender, and closed after it: what is sent
-	// always finds someone.
-	if err := rx.prepare(r.question(step, control.RoleReceiver, rx, tx)); err != nil {
-		return fmt.Errorf("receiver: %w", err)
-	}
-	p := r.question(step, control.RoleSender, tx, rx)
-	if err := tx.prepare(p); err != nil {
-		return fmt.Errorf("sender: %w", err)
-	}
-	if err := r.warmUp(ctx, step, tx, rx); err != nil {
-		return fmt.Errorf("warm-up: %w", err)
-	}
-	sent, got, err := r.open(tx, rx, r.plan.Duration)
+	test := r.plan.Test
+	result, sent, got, err := r.traffic(ctx, step, test, tx, rx)
 	if err != nil {
 		return err
 	}
-	result, err := report.Compute(p, report.Side{Facts: tx.Facts, Totals: sent}, report.Side{Facts: rx.Facts, Totals: got}, r.plan.Test.Count)
-	if err != nil {
-		return err
+	if test.Latency != "" {
+		if err := r.latency(ctx, step, &result); err != nil {
+			return fmt.Errorf("%s: %w", test.Latency, err)
+		}
 	}
 	result.Run = step.Run
 	r.out.Results = append(r.out.Results, result)
 	r.file(step, sent, got)
 	return nil
+}
+
+// latency fills in what round trips over the same row take.
+func (r *runner) latency(ctx context.Context, step suite.Step, result *report.Result) error {
+	test, err := suite.Find(r.plan.Test.Latency)
+	if err != nil {
+		return err
+	}
+	tx, rx, err := r.link.Ends(ctx) // others, if the path took those with it
+	if err != nil {
+		return err
+	}
+	trips, _, _, err := r.traffic(ctx, step, test, tx, rx)
+	result.Latency = trips.Latency
+	return err
+}
+
+// traffic opens a path, runs a window of a test, and closes the path.
+func (r *runner) traffic(ctx context.Context, step suite.Step, test suite.Test, tx, rx *End) (result report.Result, sent, got control.Totals, err error) {
+	defer rx.close()
+	defer tx.close()
+	// The receiver is open before the sender, and closed after it: what is sent
+	// always finds someone.
+	if err := rx.prepare(question(test, step, control.RoleReceiver, rx, tx)); err != nil {
+		return result, sent, got, fmt.Errorf("receiver: %w", err)
+	}
+	p := question(test, step, control.RoleSender, tx, rx)
+	if err := tx.prepare(p); err != nil {
+		return result, sent, got, fmt.Errorf("sender: %w", err)
+	}
+	if err := r.warmUp(ctx, step, test, tx, rx); err != nil {
+		return result, sent, got, fmt.Errorf("warm-up: %w", err)
+	}
+	if sent, got, err = r.open(tx, rx, r.plan.Duration); err != nil {
+		return result, sent, got, err
+	}
+	result, err = report.Compute(p, report.Side{Facts: tx.Facts, Totals: sent}, report.Side{Facts: rx.Facts, Totals: got}, test.Count)
+	return result, sent, got, err
 }
 
 // Ports of the two ends. Every run has the same: the run number in each
@@ -106,7 +132,7 @@ const (
 	receiverPort = 9002
 )
 
-func (r *runner) question(step suite.Step, role control.Role, own, other *End) control.Prepare {
+func question(test suite.Test, step suite.Step, role control.Role, own, other *End) control.Prepare {
 	ports := [2]uint16{senderPort, receiverPort}
 	if role == control.RoleReceiver {
 		ports = [2]uint16{receiverPort, senderPort}
@@ -116,7 +142,7 @@ func (r *runner) question(step suite.Step, role control.Role, own, other *End) c
 		hop = other.MAC
 	}
 	return control.Prepare{
-		Test: r.plan.Test.Name, Role: role, Row: step.Row,
+		Test: test.Name, Role: role, Row: step.Row,
 		Interface: own.Interface, Local: own.addr(ports[0]), Peer: other.addr(ports[1]),
 		LocalMAC: own.MAC.String(), PeerMAC: hop.String(), Keep: own.Keep,
 	}
@@ -125,11 +151,11 @@ func (r *runner) question(step suite.Step, role control.Role, own, other *End) c
 // warmUp runs windows that do not count, until one of them carried something.
 // Some links are dead for a while after a program was attached: that time must
 // not go into an average.
-func (r *runner) warmUp(ctx context.Context, step suite.Step, tx, rx *End) error {
+func (r *runner) warmUp(ctx context.Context, step suite.Step, test suite.Test, tx, rx *End) error {
 	begun := time.Now()
 	for try := 1; ; try++ {
 		sent, got, err := r.open(tx, rx, r.plan.Warmup)
-		if err == nil && r.plan.Test.Carried(sent, got) {
+		if err == nil && test.Carried(sent, got) {
 			if try > 1 {
 				r.note(fmt.Sprintf("%s, run %d: the link carried nothing for the first %.1f s, which are not counted",
 					step.Key(), step.Run, time.Since(begun).Seconds()))

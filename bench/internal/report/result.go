@@ -78,6 +78,10 @@ type Latency struct {
 	Percentiles []Percentile `json:"percentiles,omitempty"`
 }
 
+// Stream tells whether the run's datagrams went one way. It may have latencies all the
+// same, of round trips that followed.
+func (r Result) Stream() bool { return r.TXSeconds > 0 }
+
 // LostPercent is the share of the sent datagrams that was lost.
 func (r Result) LostPercent() float64 {
 	if r.Sent == 0 {

@@ -84,6 +84,7 @@ type Common struct {
 	MTUs     []int
 	Batch    int
 	Checksum bool
+	Quick    bool // a look: a test with many rows has fewer
 }
 
 // Row is one row of it.

@@ -28,6 +28,9 @@ type Test struct {
 	// Carried tells whether anything came through in a window, from the totals of
 	// both sides.
 	Carried func(sent, got control.Totals) bool
+	// Latency, if not empty, names a test of round trips that follows each run over the
+	// same row: what they take is in the run's result.
+	Latency string
 	// Count makes the figures of a run of its totals.
 	Count report.Count
 	// Columns are those of the table, beside the ones that tell the rows apart.
@@ -61,7 +64,10 @@ func (s Side) refused(n uint64, why error) {
 }
 
 // All returns every test, the default first.
-func All() []Test { return []Test{streamTest(), tripTest(), mtuTest(), cameraTest()} }
+func All() []Test {
+	return []Test{streamTest(), tripTest(), mtuTest(), cameraTest(),
+		batchTest(), ringsTest(), coalesceTest()}
+}
 
 // Find returns the test of that name.
 func Find(name string) (Test, error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/xdpath/xdpath/bench/internal/control"
 	"github.com/xdpath/xdpath/bench/internal/path"
 	"github.com/xdpath/xdpath/bench/internal/suite"
+	"github.com/xdpath/xdpath/udp"
 )
 
 const (
@@ -60,13 +61,17 @@ func config(p control.Prepare) (path.Config, error) {
 	return path.Config{
 		Interface: p.Interface, Queue: p.Queue, Local: p.Local, Peer: p.Peer, LocalMAC: local, PeerMAC: peer,
 		Size: p.Size, Batch: p.Batch, MTU: p.MTU, Image: p.Image, Checksum: p.Checksum, Hold: hold(p), Keep: p.Keep,
+		RX: p.RX, TX: p.TX, Fill: p.Fill, Coalesce: udp.Coalesce{Frames: p.Frames, Delay: p.Delay},
 	}, nil
 }
 
-// hold is how many datagrams the path can hold unread.
+// hold is how many datagrams the path can hold unread, or in the rings to send from.
 func hold(p control.Prepare) int {
-	if p.Role == control.RoleReceiver && p.Hold > 0 {
+	switch {
+	case p.Role == control.RoleReceiver && p.Hold > 0:
 		return p.Hold
+	case p.Ring > 0:
+		return p.Ring
 	}
 	return path.Hold
 }

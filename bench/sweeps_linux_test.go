@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/xdpath/xdpath/bench/internal/loss"
+	"github.com/xdpath/xdpath/bench/internal/path"
+	"github.com/xdpath/xdpath/bench/internal/report"
+	"github.com/xdpath/xdpath/bench/internal/suite"
+)
+
+// TestSweepsEndToEnd has a look at every sweep. Books balance and every row is told
+// apart; never how fast.
+func TestSweepsEndToEnd(t *testing.T) {
+	for _, tt := range []struct {
+		args string
+		rows int
+	}{
+		{"batch -paths all -batches 1,64", 2 * 14},
+		{"rings", 2 * 2},
+		{"rings -paths xdp-raw -vary rx,tx,fill", 3 * 2},
+		{"coalesce", 4},
+	} {
+		t.Run(tt.args, func(t *testing.T) {
+			doc, table := measure(t, tt.args+" -quick -duration 50ms")
+			name, _, _ := strings.Cut(tt.args, " ")
+			seen := map[report.Key]bool{}
+			for _, r := range doc.Results {
+				balance(t, doc, r)
+				if seen[r.Key()] || r.Param == "" || r.Test != name || r.Loss[loss.Unaccounted] > 0 {
+					t.Errorf("%+v", r)
+				}
+				seen[r.Key()] = true
+				if (name == "coalesce") != (r.Latency != nil) {
+					t.Errorf("%s: latency %+v", r.Key(), r.Latency)
+				}
+			}
+			for _, s := range doc.Env.Skipped {
+				if s.Path != "xdp-zerocopy" {
+					t.Errorf("did not run: %+v", s)
+				}
+			}
+			if len(doc.Env.Rows) != tt.rows || len(doc.Results)+len(doc.Env.Skipped) != tt.rows {
+				t.Errorf("%d results of %d rows, want %d:\n%s", len(doc.Results), len(doc.Env.Rows), tt.rows, table)
+			}
+		})
+	}
+}
+
+// TestSweepReasons: a path that cannot be set so is a row with the reason.
+func TestSweepReasons(t *testing.T) {
+	for args, want := range map[string]string{
+		"rings -paths mmsg -vary rx -rings 64":         "mmsg has no rings that can be set one by one",
+		"coalesce -paths socket -frames 4 -delays 100": "socket has no coalescing of what it sends",
+	} {
+		doc, table := measure(t, args+" -quick -duration 20ms")
+		if len(doc.Results) > 0 || !strings.Contains(strings.Join(strings.Fields(table), " "), want) {
+			t.Errorf("%s: no %q in\n%s", args, want, table)
+		}
+	}
+}
+
+// TestFlagQuick: every test has it, and other flags have the last word.
+func TestFlagQuick(t *testing.T) {
+	for _, test := range suite.All() {
+		o, err := parseFlags([]string{test.Name, "-quick"}, path.Names, path.Usual, nil)
+		const overhead = 300 * time.Millisecond
+		parts := 1
+		if test.Latency != "" {
+			parts = 2
+		}
+		took := time.Duration(parts*len(o.plan.Steps())) * (o.plan.Duration + o.plan.Warmup + overhead)
+		if err != nil || o.plan.Runs != 1 || o.plan.Duration > time.Second || took > 15*time.Second {
+			t.Errorf("%s: %d runs of %v, %v in all, %v", test.Name, o.plan.Runs, o.plan.Duration, took, err)
+		}
+		o, err = parseFlags([]string{test.Name, "-quick", "-runs", "2", "-duration", "1s"}, path.Names, path.Usual, nil)
+		if err != nil || o.plan.Runs != 2 || o.plan.Duration != time.Second {
+			t.Errorf("%s: %+v, %v", test.Name, o.plan, err)
+		}
+	}
+}
