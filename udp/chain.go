@@ -4,6 +4,7 @@ package udp
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"time"
 
@@ -28,6 +29,10 @@ type outgoing struct {
 // now: it was not touched.
 var errNoRoom = errors.New("no room now")
 
+// errFront is why a piece cannot be sent where it lies by GatherAlways, which does not
+// copy.
+var errFront = fmt.Errorf("a piece begins where the area keeps room for metadata in its chunk, and GatherAlways does not copy: %w", xsk.ErrMetadata)
+
 // gatherWins is from how many bytes of payload on a datagram is gathered in
 // zero-copy mode rather than copied: about what a descriptor costs. Not measured on
 // a device.
@@ -35,9 +40,10 @@ const gatherWins = 256
 
 // chain puts a datagram into q.tx, gathered or copied. The lock is held.
 func (q *Queue) chain(o *outgoing) error {
-	frames, gathered := q.gather(o)
+	frames, why := q.gather(o)
+	gathered := why == nil
 	if q.conn.cfg.Gather == GatherAlways && !gathered && len(o.slices) > 0 {
-		return ErrPieces
+		return why
 	}
 	if !gathered {
 		frames = q.copies(o)
@@ -82,13 +88,16 @@ func (q *Queue) fits(n int) bool {
 	return n <= q.free
 }
 
-// gather decides whether o is gathered, and tells how many frames that makes. Its
-// pieces are in q.region then.
-func (q *Queue) gather(o *outgoing) (frames int, yes bool) {
+// errCopied is a datagram that is copied because that costs less, or is asked for.
+var errCopied = errors.New("copied")
+
+// gather decides whether o is gathered, and tells how many frames that makes, or why
+// it is not. Its pieces are in q.region then.
+func (q *Queue) gather(o *outgoing) (frames int, why error) {
 	info := q.sock.Info()
 	policy := q.conn.cfg.Gather
 	if policy == GatherCopy || len(o.slices) == 0 || !info.MultiBuffer {
-		return 0, false
+		return 0, errCopied
 	}
 	if policy == GatherAuto {
 		one := q.conn.payloadRoom()
@@ -96,7 +105,7 @@ func (q *Queue) gather(o *outgoing) (frames int, yes bool) {
 			one = gatherWins
 		}
 		if o.total <= one {
-			return 0, false
+			return 0, errCopied
 		}
 	}
 	q.region = q.region[:0]
@@ -106,11 +115,13 @@ func (q *Queue) gather(o *outgoing) (frames int, yes bool) {
 	front := q.sock.Area().Info().TxMetadata
 	for _, f := range q.region {
 		if f.Offset() < front {
-			return 0, false // the kernel wants room for metadata before each
+			return 0, errFront // the kernel wants room for metadata before each
 		}
 	}
-	frames = 1 + len(q.region)
-	return frames, frames <= info.MaxSegments
+	if frames = 1 + len(q.region); frames > info.MaxSegments {
+		return 0, ErrPieces
+	}
+	return frames, nil
 }
 
 // copies is how many frames a datagram fills that is copied.

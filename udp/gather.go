@@ -68,7 +68,8 @@ func (piecesError) Is(target error) bool { return target == errMTU }
 // cookie is due at once.
 //
 // Errors, beside those of Send: ErrPieces; ErrCookies, which ends the batch;
-// umem.ErrFrame for a slice of another area.
+// umem.ErrFrame for a slice of another area; xsk.ErrMetadata with GatherAlways, for
+// one that begins in its chunk where an area with metadata keeps room for them.
 func (q *Queue) SendGather(gs []Gather) (n int, err error) {
 	q.txMu.Lock()
 	defer q.txMu.Unlock()
@@ -148,9 +149,13 @@ func (q *Queue) placeGather(g *Gather, ticket xsk.Ticket) error {
 func (q *Queue) collect(g *Gather) (total int, err error) {
 	q.parts = append(q.parts[:0], g.Header)
 	total = len(g.Header)
+	area := q.conn.cfg.Area
+	if q.sock != nil {
+		area = q.sock.Area()
+	}
 	for i := range g.Slices {
 		s := &g.Slices[i]
-		if q.sock != nil && !s.In(q.sock.Area()) {
+		if area != nil && !s.In(area) {
 			return 0, errNotHeld
 		}
 		total += s.Len()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/xdpath/xdpath/internal/testnet"
 	"github.com/xdpath/xdpath/umem"
+	"github.com/xdpath/xdpath/xsk"
 	"golang.org/x/sys/unix"
 )
 
@@ -277,7 +278,12 @@ func TestGatherByKernel(t *testing.T) {
 
 // TestGatherRefusesForeignSlices, those of another area.
 func TestGatherRefusesForeignSlices(t *testing.T) {
-	s := newStudio(t, testnet.Config{}, Config{})
+	for name, cfg := range map[string]Config{"fast": {}, "kernel": {Mode: xsk.ZeroCopy, Fallback: FallbackAllow}} {
+		t.Run(name, func(t *testing.T) { refuseForeign(t, newStudio(t, testnet.Config{}, cfg)) })
+	}
+}
+
+func refuseForeign(t *testing.T, s *studio) {
 	other, err := umem.New(umem.Config{})
 	if err != nil {
 		t.Fatal(err)

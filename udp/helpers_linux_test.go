@@ -73,7 +73,13 @@ const port = 5000
 
 func newLink(t testing.TB, net testnet.Config, cfg Config) *link {
 	t.Helper()
-	l := &link{pair: testnet.TestPair(t, net)}
+	return newLinkOn(t, testnet.TestPair(t, net), cfg)
+}
+
+// newLinkOn is newLink on a pair that there is.
+func newLinkOn(t testing.TB, pair *testnet.Pair, cfg Config) *link {
+	t.Helper()
+	l := &link{pair: pair}
 	l.to = netip.AddrPortFrom(l.pair.B.IP4, port)
 	l.from = netip.AddrPortFrom(l.pair.A.IP4, 4000)
 	cfg.Interface = l.pair.B.Name

@@ -22,35 +22,16 @@ import (
 func TestGatherWithMetadata(t *testing.T) {
 	for _, sum := range []TxChecksum{TxSoftware, TxOffload} {
 		t.Run(fmt.Sprint("sum ", sum), func(t *testing.T) {
-			area, err := umem.New(umem.Config{ChunkSize: 4096, Chunks: 64 + 256, TxMetadata: xsk.TxMetadataSize, SoftwareChecksum: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() {
-				if err := area.Close(); err != nil {
-					t.Error(err)
-				}
-			})
-			region, err := area.NewRegion(64 * 4096)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i := range region.Bytes() {
-				region.Bytes()[i] = byte(i*7 + i>>8)
-			}
-			s := &studio{area: area, region: region}
-			s.link = newLink(t, testnet.Config{MTU: 9000}, Config{Area: area, RingSize: 128, TxChecksum: sum})
-			s.flow = s.c.Flow(s.from)
-			s.settle(t, s.flow)
+			s := withMetadata(t, Config{TxChecksum: sum})
 			if s.c.offload != (sum == TxOffload) {
 				t.Fatal("offload: ", s.c.offload)
 			}
 			for _, at := range []int{0, 1, xsk.TxMetadataSize - 1, xsk.TxMetadataSize, xsk.TxMetadataSize + 1, 4000, 4095} {
 				for _, n := range []int{0, 1, 95, 3951, 3952, 4000, 5001, 8900} {
 					for _, header := range []string{"", "odd"} {
-						data := s.slice(t, 4096*2+at, n)
-						s.send(t, []Gather{{Header: []byte(header), Slices: []umem.Slice{data, s.slice(t, 50, 3)}, Flow: s.flow, Cookie: 1}})
-						s.expect(t, fmt.Sprintf("%d at %d after %q", n, at, header), []byte(header), data.Bytes(), s.slice(t, 50, 3).Bytes())
+						data, more := s.slice(t, 4096*2+at, n), s.slice(t, 50, 3)
+						s.send(t, []Gather{{Header: []byte(header), Slices: []umem.Slice{data, more}, Flow: s.flow, Cookie: 1}})
+						s.expect(t, fmt.Sprintf("%d at %d after %q", n, at, header), []byte(header), data.Bytes(), more.Bytes())
 						s.cookies(t, 1)
 					}
 				}
@@ -61,6 +42,40 @@ func TestGatherWithMetadata(t *testing.T) {
 			}
 		})
 	}
+	// What must not be copied is refused, with the reason.
+	s := withMetadata(t, Config{Gather: GatherAlways})
+	early, good := s.slice(t, xsk.TxMetadataSize-1, 100), s.slice(t, xsk.TxMetadataSize, 100)
+	n, err := s.c.Queues()[0].SendGather([]Gather{{Slices: []umem.Slice{early}, Flow: s.flow}, {Slices: []umem.Slice{good}, Flow: s.flow}})
+	if n != 2 || !errors.Is(err, xsk.ErrMetadata) || errors.Is(err, ErrPieces) {
+		t.Errorf("%d, %v", n, err)
+	}
+	s.expect(t, "the other", good.Bytes())
+}
+
+// withMetadata is a studio whose area keeps room for metadata.
+func withMetadata(t *testing.T, cfg Config) *studio {
+	t.Helper()
+	area, err := umem.New(umem.Config{ChunkSize: 4096, Chunks: 64 + 256, TxMetadata: xsk.TxMetadataSize, SoftwareChecksum: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := area.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	s := &studio{area: area}
+	if s.region, err = area.NewRegion(64 * 4096); err != nil {
+		t.Fatal(err)
+	}
+	for i := range s.region.Bytes() {
+		s.region.Bytes()[i] = byte(i*7 + i>>8)
+	}
+	cfg.Area, cfg.RingSize = area, 128
+	s.link = newLink(t, testnet.Config{MTU: 9000}, cfg)
+	s.flow = s.c.Flow(s.from)
+	s.settle(t, s.flow)
+	return s
 }
 
 // TestGatherQueues has two queues on one area: the cookie of each comes from the one

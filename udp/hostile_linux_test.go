@@ -213,3 +213,69 @@ func TestGatherSmallRing(t *testing.T) {
 	}
 	s.cookies(t, want...)
 }
+
+// TestAreaWithHeadroom has more of it than headers take, and the same area serves one
+// Conn after another.
+func TestAreaWithHeadroom(t *testing.T) {
+	pair := testnet.TestPair(t, testnet.Config{MTU: 9000})
+	for _, headroom := range []int{64, 128, 129, 500, 1000} {
+		area, err := umem.New(umem.Config{Headroom: headroom, Chunks: 64 + 256})
+		if err != nil {
+			t.Fatal(err)
+		}
+		region, err := area.NewRegion(64 * 2048)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range region.Bytes() {
+			region.Bytes()[i] = byte(i*7 + i>>8)
+		}
+		for range 3 {
+			s := &studio{area: area, region: region, source: region.Bytes()}
+			s.link = newLinkOn(t, pair, Config{Area: area, RingSize: 128})
+			s.settle(t, s.c.Flow(s.from))
+			s.flow = s.c.Flow(s.from)
+			q := s.c.Queues()[0]
+			for _, n := range []int{0, 1, s.c.PayloadRoom() - 1, s.c.PayloadRoom(), s.c.PayloadRoom() + 1, 5000, min(s.flow.MaxPayload(), 8972)} {
+				var o [1]Outgoing
+				if _, err := q.ReserveContext(soon(t), o[:]); err != nil {
+					t.Fatal(err)
+				}
+				if o[0].Flow = s.flow; len(o[0].Payload) != s.c.PayloadRoom() {
+					t.Fatal(len(o[0].Payload), s.c.PayloadRoom())
+				}
+				if n <= len(o[0].Payload) {
+					o[0].Payload = o[0].Payload[:copy(o[0].Payload, s.source[:n])]
+				} else {
+					o[0].Payload = s.source[:n]
+				}
+				if k, err := q.Send(o[:]); k != 1 || err != nil {
+					t.Fatal(n, k, err)
+				}
+				s.expect(t, fmt.Sprint("headroom ", headroom, ": ", n), s.source[:n])
+				s.send(t, []Gather{{Header: s.source[:3], Slices: []umem.Slice{s.slice(t, 2040, max(n-3, 0))}, Flow: s.flow, Cookie: 1}})
+				s.expect(t, fmt.Sprint("headroom ", headroom, " gathered: ", n), s.source[:3], s.source[2040:2040+max(n-3, 0)])
+				s.cookies(t, 1)
+				if n >= 3 { // and back
+					sendWhole(t, s.peer, s.to, n)
+					d := takeOne(t, q)
+					checkWhole(t, &d, n)
+					if err := q.Reply(&d, &o[0]); err != nil {
+						t.Fatal(err)
+					}
+					if k, err := q.Send(o[:]); k != 1 || err != nil {
+						t.Fatal(n, k, err)
+					}
+					s.expect(t, fmt.Sprint("headroom ", headroom, " reply: ", n), pattern(n))
+				}
+			}
+			s.peer.Close()
+			if err := s.c.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := area.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -66,9 +66,9 @@ func (q *Queue) ReserveContext(ctx context.Context, dst []Outgoing) (int, error)
 
 // room makes a datagram of a reserved frame.
 func (q *Queue) room(o *Outgoing, f umem.Frame) {
-	b, _ := q.sock.Area().Bytes(f)
 	at := q.conn.headerRoom
-	room := b[at-f.Offset() : cap(b)]
+	b, _ := q.sock.Area().Bytes(f.At(at, 0)) // the area's headroom may be more, and is for what is received
+	room := b[:cap(b)]
 	// Field by field, all of them: a value made first would be copied here.
 	o.Payload, o.Rest, o.room, o.Flow = room, nil, room, nil
 	o.Dst, o.Src, o.TOS = netip.AddrPort{}, netip.Addr{}, 0
