@@ -218,6 +218,30 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
+// Several packets that are short, the last of them where no full one would have room:
+// without a leader nobody knows how long the image is.
+func TestShortPackets(t *testing.T) {
+	for _, last := range []int{1, 90, 100} { // bytes, of 100
+		r := newRig(t, camera{size: 136, w: 1, h: 1}, Config{MaxImage: 1000})
+		r.feed(epoch,
+			r.cam.packet(1, gv.PartPayload, 1, gv.OK, make([]byte, 7)),
+			r.cam.packet(1, gv.PartPayload, 10, gv.OK, make([]byte, last)),
+			r.cam.trailer(1, 11))
+		r.Tick(at(200 * ms))
+		if m := r.next(1, TimedOut); len(m.Data) > 1000 {
+			t.Errorf("%d bytes", len(m.Data))
+		}
+		r = newRig(t, camera{size: 137, w: 1, h: 1}, Config{MaxImage: 1000}) // 101 bytes: the last does not fit whole
+		r.feed(epoch,
+			r.cam.packet(1, gv.PartPayload, 1, gv.OK, make([]byte, 7)),
+			r.cam.packet(1, gv.PartPayload, 10, gv.OK, make([]byte, min(last, 91))))
+		r.Abort()
+		if m := r.next(1, Aborted); len(m.Data) > 1000 {
+			t.Errorf("%d bytes", len(m.Data))
+		}
+	}
+}
+
 // Payload of another type than images has no size; its trailer tells where it ends.
 func TestOtherPayload(t *testing.T) {
 	r := newRig(t, small, Config{})

@@ -141,6 +141,7 @@ func (a *Assembler) fill(m *Image) {
 		if m.full > 0 {
 			n += m.length(m.full, full)
 		}
+		n = min(n, a.cfg.MaxImage) // of several short packets only the first one's length is known
 	}
 	m.grow(n, a.cfg.MaxImage)
 	m.Data = m.buf[:n:n]
