@@ -88,5 +88,5 @@ func (p *peer) validate() error {
 // longer, and tells others that come to wait for so long.
 func longest(plan suite.Plan) time.Duration {
 	const slack, step = 5 * time.Minute, 2 * time.Second // to open and close paths
-	return slack + time.Duration(len(plan.Steps()))*(plan.Duration+plan.Warmup+step)
+	return slack + time.Duration(len(plan.Steps())*plan.Windows())*(plan.Duration+plan.Warmup+step)
 }

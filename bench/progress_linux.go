@@ -38,7 +38,7 @@ type progress struct {
 }
 
 func newProgress(w io.Writer, plan suite.Plan) *progress {
-	p := &progress{total: len(plan.Steps()), guess: plan.Duration + plan.Warmup + stepOverhead, done: make(chan struct{})}
+	p := &progress{total: len(plan.Steps()), guess: time.Duration(plan.Windows())*plan.Duration + plan.Warmup + stepOverhead, done: make(chan struct{})}
 	if !isTerminal(w) {
 		return p
 	}

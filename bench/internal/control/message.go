@@ -14,7 +14,7 @@ import (
 )
 
 // Version is the protocol's. Both ends must have the same one.
-const Version = 4
+const Version = 5
 
 // A Type says what a message means and which body it has.
 type Type string
@@ -111,6 +111,11 @@ type Row struct {
 	Fill   int           `json:"fill,omitempty"`   // likewise
 	Frames int           `json:"frames,omitempty"` // transmit coalescing: so many datagrams are sent together,
 	Delay  time.Duration `json:"delay,omitempty"`  // or none waits longer for others than that, in nanoseconds
+
+	// For the controller alone: the row is the highest rate at which no more than Limit
+	// percent is lost.
+	Search bool    `json:"-"`
+	Limit  float64 `json:"-"`
 }
 
 // Prepare asks for one side of a path to be opened.
@@ -136,8 +141,9 @@ type Ready struct {
 
 // Start begins a window of traffic on the prepared path.
 type Start struct {
-	Run      uint32        `json:"run"`      // number of the window, in every datagram of it
-	Duration time.Duration `json:"duration"` // nanoseconds; for a receiver the least it must be ready for
+	Run      uint32        `json:"run"`            // number of the window, in every datagram of it
+	Duration time.Duration `json:"duration"`       // nanoseconds; for a receiver the least it must be ready for
+	Rate     float64       `json:"rate,omitempty"` // in place of the row's, if not 0
 }
 
 // Totals are what one side found out about a window.

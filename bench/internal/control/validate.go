@@ -103,7 +103,7 @@ func (s *Start) validate() error {
 	if s.Duration <= 0 || s.Duration > MaxDuration {
 		return fmt.Errorf("duration %v: must be above 0 and at most %v", s.Duration, MaxDuration)
 	}
-	return nil
+	return rate(s.Rate)
 }
 
 func (p *Prepare) validate() error {

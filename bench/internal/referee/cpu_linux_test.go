@@ -64,7 +64,7 @@ func TestLocalCPU(t *testing.T) {
 				t.Fatal(err)
 			}
 			busy, total := procStat(t)
-			sent, got, err := r.open(tx, rx, p.Duration)
+			sent, got, err := r.open(tx, rx, p.Duration, 0)
 			busyAfter, totalAfter := procStat(t)
 			if err != nil {
 				t.Fatal(err)

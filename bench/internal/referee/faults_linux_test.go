@@ -117,7 +117,7 @@ func (f fault) run(t *testing.T, name string) {
 		}
 		done <- f.during(l, rx)
 	}()
-	sent, got, err := r.open(tx, rx, faultWindow)
+	sent, got, err := r.open(tx, rx, faultWindow, 0)
 	if err := errors.Join(err, <-done); err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ type runner struct {
 	link   Link
 	out    Outcome
 	failed map[report.Key]bool // not to be tried again
-	window uint32              // number of the last window
+	number uint32              // of the last window
 }
 
 // step runs one step and files what came of it.
@@ -72,10 +72,11 @@ func (r *runner) step(ctx context.Context, step suite.Step) error {
 // measure runs one step: its traffic, and that of the test of latencies, if it has one.
 func (r *runner) measure(ctx context.Context, step suite.Step, tx, rx *End) error {
 	test := r.plan.Test
-	result, sent, got, err := r.traffic(ctx, step, test, tx, rx)
+	m, err := r.traffic(ctx, step, test, tx, rx)
 	if err != nil {
 		return err
 	}
+	result := m.result
 	if test.Latency != "" {
 		if err := r.latency(ctx, step, &result); err != nil {
 			return fmt.Errorf("%s: %w", test.Latency, err)
@@ -83,7 +84,7 @@ func (r *runner) measure(ctx context.Context, step suite.Step, tx, rx *End) erro
 	}
 	result.Run = step.Run
 	r.out.Results = append(r.out.Results, result)
-	r.file(step, sent, got)
+	r.file(step, m.sent, m.got)
 	return nil
 }
 
@@ -97,32 +98,67 @@ func (r *runner) latency(ctx context.Context, step suite.Step, result *report.Re
 	if err != nil {
 		return err
 	}
-	trips, _, _, err := r.traffic(ctx, step, test, tx, rx)
-	result.Latency = trips.Latency
+	m, err := r.traffic(ctx, step, test, tx, rx)
+	result.Latency = m.result.Latency
 	return err
 }
 
-// traffic opens a path, runs a window of a test, and closes the path.
-func (r *runner) traffic(ctx context.Context, step suite.Step, test suite.Test, tx, rx *End) (result report.Result, sent, got control.Totals, err error) {
+// A measured is what came of a window.
+type measured struct {
+	result    report.Result
+	sent, got control.Totals
+}
+
+// traffic opens a path, runs a window of a test, or those of a search, and closes the
+// path.
+func (r *runner) traffic(ctx context.Context, step suite.Step, test suite.Test, tx, rx *End) (measured, error) {
 	defer rx.close()
 	defer tx.close()
 	// The receiver is open before the sender, and closed after it: what is sent
 	// always finds someone.
 	if err := rx.prepare(question(test, step, control.RoleReceiver, rx, tx)); err != nil {
-		return result, sent, got, fmt.Errorf("receiver: %w", err)
+		return measured{}, fmt.Errorf("receiver: %w", err)
 	}
 	p := question(test, step, control.RoleSender, tx, rx)
 	if err := tx.prepare(p); err != nil {
-		return result, sent, got, fmt.Errorf("sender: %w", err)
+		return measured{}, fmt.Errorf("sender: %w", err)
 	}
 	if err := r.warmUp(ctx, step, test, tx, rx); err != nil {
-		return result, sent, got, fmt.Errorf("warm-up: %w", err)
+		return measured{}, fmt.Errorf("warm-up: %w", err)
 	}
-	if sent, got, err = r.open(tx, rx, r.plan.Duration); err != nil {
-		return result, sent, got, err
+	if step.Search {
+		return r.search(ctx, p, test, tx, rx)
 	}
-	result, err = report.Compute(p, report.Side{Facts: tx.Facts, Totals: sent}, report.Side{Facts: rx.Facts, Totals: got}, test.Count)
-	return result, sent, got, err
+	return r.window(p, test, tx, rx)
+}
+
+// window runs one window on an open path, at the rate of p.
+func (r *runner) window(p control.Prepare, test suite.Test, tx, rx *End) (m measured, err error) {
+	if m.sent, m.got, err = r.open(tx, rx, r.plan.Duration, p.Rate); err != nil {
+		return m, err
+	}
+	m.result, err = report.Compute(p, report.Side{Facts: tx.Facts, Totals: m.sent}, report.Side{Facts: rx.Facts, Totals: m.got}, test.Count)
+	return m, err
+}
+
+// search runs windows at one rate after the other.
+func (r *runner) search(ctx context.Context, p control.Prepare, test suite.Test, tx, rx *End) (measured, error) {
+	var best measured
+	s := suite.NewSearch(p.Limit)
+	for rate, more := s.Next(); more; rate, more = s.Next() {
+		p.Rate = rate
+		m, err := r.window(p, test, tx, rx)
+		if err != nil {
+			return best, err
+		}
+		if ctx.Err() != nil {
+			return best, ctx.Err()
+		}
+		if s.Tried(rate, m.result) {
+			best = m
+		}
+	}
+	return best, s.Err()
 }
 
 // Ports of the two ends. Every run has the same: the run number in each
@@ -154,7 +190,7 @@ func question(test suite.Test, step suite.Step, role control.Role, own, other *E
 func (r *runner) warmUp(ctx context.Context, step suite.Step, test suite.Test, tx, rx *End) error {
 	begun := time.Now()
 	for try := 1; ; try++ {
-		sent, got, err := r.open(tx, rx, r.plan.Warmup)
+		sent, got, err := r.open(tx, rx, r.plan.Warmup, step.Rate)
 		if err == nil && test.Carried(sent, got) {
 			if try > 1 {
 				r.note(fmt.Sprintf("%s, run %d: the link carried nothing for the first %.1f s, which are not counted",
@@ -176,9 +212,9 @@ func (r *runner) warmUp(ctx context.Context, step suite.Step, test suite.Test, t
 }
 
 // open runs one window and returns the totals of both sides.
-func (r *runner) open(tx, rx *End, d time.Duration) (sent, got control.Totals, err error) {
-	r.window++
-	start := control.Start{Run: r.window, Duration: d}
+func (r *runner) open(tx, rx *End, d time.Duration, rate float64) (sent, got control.Totals, err error) {
+	r.number++
+	start := control.Start{Run: r.number, Duration: d, Rate: rate}
 	if err := rx.start(start); err != nil {
 		return sent, got, fmt.Errorf("receiver: %w", err)
 	}

@@ -45,6 +45,10 @@ type Result struct {
 	ServiceDemand float64    `json:"service_demand_us_per_kb"`
 	Seconds       float64    `json:"seconds"` // from the first datagram to the last, at the slower end
 
+	// Offered is the rate at which the sender was to send, in datagrams a second; 0 is as
+	// fast as it could.
+	Offered float64 `json:"offered_pps,omitempty"`
+
 	// What either end has for itself, as netperf tells it of a stream: bytes in which
 	// datagrams wait, the time in which it sent or received, the processors of its
 	// machine, and their time for each KB that it sent or received. All 0 for round

@@ -48,6 +48,17 @@ func (p Plan) Steps() []Step {
 	return steps
 }
 
+// Windows is how many windows a step takes at most, its warm-up not counted.
+func (p Plan) Windows() int {
+	switch {
+	case slices.ContainsFunc(p.Rows, func(r control.Row) bool { return r.Search }):
+		return searchMost
+	case p.Test.Latency != "":
+		return 2
+	}
+	return 1
+}
+
 // Keys are those of all rows.
 func (p Plan) Keys() []report.Key {
 	var keys []report.Key

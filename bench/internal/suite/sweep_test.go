@@ -154,7 +154,7 @@ func TestSweepTables(t *testing.T) {
 
 // TestSweepTablesWidest fills every column with the widest text to be expected.
 func TestSweepTablesWidest(t *testing.T) {
-	for _, test := range []Test{batchTest(), ringsTest(), coalesceTest()} {
+	for _, test := range []Test{batchTest(), ringsTest(), coalesceTest(), rateTest()} {
 		name, param := "xdp-packetconn", "batch=1024"
 		if test.Latency != "" {
 			name, param = "xdp", "delay=999.5ms"
@@ -162,6 +162,9 @@ func TestSweepTablesWidest(t *testing.T) {
 		r := result(name, "native zero-copy", 47104, 1, 9_876_543)
 		r.Param, r.Loss = param, loss.Split{loss.FillRing: 2, loss.RXRing: 1}
 		r.ServiceDemand, r.Sent, r.Lost = 1234.5678, 100, 100
+		if r.Offered = 9_876_543; test.Name == "rate" {
+			r.Param = "rate=9876543"
+		}
 		r.Latency = &report.Latency{P50: 99_999, P99: 999_999}
 		doc := report.Document{Results: []report.Result{r}}
 		doc.Env.Rows = []report.Key{r.Key()}
