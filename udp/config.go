@@ -109,9 +109,9 @@ type Config struct {
 	// RingSize.
 	TxFrames int
 	// Area is the caller's own memory for all queues, whose regions SendGather and
-	// SendTrain send from. It must have chunks for RingSize + TxFrames frames a
-	// queue beside the regions, and is the caller's to close, after the Conn. Nil:
-	// each queue has one of its own.
+	// SendTrain send from. It must have RingSize + TxFrames chunks a queue beside
+	// the regions, so more than umem's default of 4096, and is the caller's to close,
+	// after the Conn. Nil: each queue has one of its own.
 	Area *umem.Area
 	// Gather says how what is sent from regions gets into the ring.
 	Gather GatherPolicy

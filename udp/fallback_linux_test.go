@@ -24,6 +24,10 @@ func TestFallback(t *testing.T) {
 	if _, err := tryIn(pair.B.NS, cfg); !errors.Is(err, syscall.EOPNOTSUPP) {
 		t.Errorf("refused with %v", err)
 	}
+	// The loopback interface is refused for what it is, not for its MTU.
+	if _, err := tryIn(pair.B.NS, Config{Interface: "lo"}); !errors.Is(err, syscall.EOPNOTSUPP) || strings.Contains(err.Error(), "MTU") {
+		t.Errorf("lo refused with %v", err)
+	}
 	l := newLink(t, testnet.Config{}, Config{Mode: xsk.ZeroCopy, Fallback: FallbackAllow, ReceiveBuffer: 4 << 20})
 	if info := l.c.Info(); !errors.Is(info.Reason, syscall.EOPNOTSUPP) || !strings.Contains(info.String(), "kernel lane only") {
 		t.Errorf("%v", info)

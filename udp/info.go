@@ -38,6 +38,8 @@ func (c *Conn) Info() Info {
 	return info
 }
 
+// String is one line for a person. Why it is no better mode is in Program.Attempts and
+// in the Attempts of Sockets.
 func (i Info) String() string {
 	if i.Reason != nil {
 		return fmt.Sprintf("%s: kernel lane only (%v)", i.Interface, i.Reason)
@@ -46,7 +48,14 @@ func (i Info) String() string {
 	if len(i.Sockets) > 0 {
 		mode = i.Sockets[0].Mode.String()
 	}
-	return fmt.Sprintf("%s (%s): %v %s, %d queues, %d uncovered", i.Interface, i.Driver, i.Attach, mode, len(i.Sockets), i.Uncovered)
+	queues := fmt.Sprintf("%d queues", len(i.Sockets))
+	if len(i.Sockets) == 1 {
+		queues = "1 queue"
+	}
+	if i.Uncovered > 0 {
+		queues += fmt.Sprintf(" (%d more without a socket: the kernel lane)", i.Uncovered)
+	}
+	return fmt.Sprintf("%s (%s): %v %s, %s", i.Interface, i.Driver, i.Attach, mode, queues)
 }
 
 // Event is something that happened to the interface or to the Conn.

@@ -5,6 +5,7 @@ package udp
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 
 	"github.com/xdpath/xdpath/xsk"
@@ -99,7 +100,7 @@ func (c *Conn) checkMTU(segments int) error {
 // explainOpen adds what to do where datagrams may not take several chunks.
 func (c *Conn) explainOpen(err error) error {
 	switch {
-	case !errors.Is(err, errInvalid) && !errors.Is(err, errUnsupported):
+	case !errors.Is(err, errInvalid) && !errors.Is(err, errUnsupported), c.loopback(): // which is refused at any MTU
 		return err
 	case !c.needsChain() && c.cfg.Gather == GatherAlways:
 		return fmt.Errorf("GatherAlways needs datagrams of several descriptors (multi-buffer: Linux 6.6, and the driver's support in zero-copy mode): "+
@@ -110,6 +111,12 @@ func (c *Conn) explainOpen(err error) error {
 	return fmt.Errorf("an MTU of %d needs datagrams in several chunks (multi-buffer: Linux 6.6, and the driver's support in zero-copy mode): "+
 		"where they cannot be had, lower the MTU to %d, or set FallbackAllow for the kernel lane: %w",
 		c.link.Load().MTU, c.wholeMTU(), err)
+}
+
+// loopback tells whether the interface is the host's own.
+func (c *Conn) loopback() bool {
+	ifi, err := net.InterfaceByIndex(c.info.Index)
+	return err == nil && ifi.Flags&net.FlagLoopback != 0
 }
 
 // wholeMTU is the largest MTU for which no packet takes several chunks.
