@@ -188,7 +188,7 @@ func TestFlags(t *testing.T) {
 	if err != nil || cfg != want {
 		t.Errorf("got  %+v, %v\nwant %+v", cfg, err, want)
 	}
-	for args, want := range map[string]string{"-size 64": "-size 64", "-format grey": "-format", "-via pigeon": "-via pigeon", "-gather never": "-gather never", "-rate x": "rate"} {
+	for args, want := range map[string]string{"-size 64": "-size 64", "-size 0x0": "-size 0x0", "-format grey": "-format", "-via pigeon": "-via pigeon", "-gather never": "-gather never", "-rate x": "rate"} {
 		if _, err := parsed(args); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", args, err)
 		}

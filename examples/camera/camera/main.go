@@ -71,7 +71,7 @@ func parse(f *flag.FlagSet, args []string) (cfg device.Config, err error) {
 		return cfg, err
 	}
 	var errs []error
-	if _, err := fmt.Sscanf(*size, "%dx%d", &cfg.Width, &cfg.Height); err != nil {
+	if _, err := fmt.Sscanf(*size, "%dx%d", &cfg.Width, &cfg.Height); err != nil || cfg.Width == 0 || cfg.Height == 0 {
 		errs = append(errs, fmt.Errorf("camera: -size %s: want such as 1280x1024", *size))
 	}
 	if cfg.Format, err = gv.ParsePixelFormat(*format); err != nil {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -18,13 +19,18 @@ import (
 func main() {
 	log.SetFlags(0)
 	p, err := parse(os.Args[1:], os.Stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
 	if err != nil {
 		log.Fatal(err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	rows, err := p.run(ctx, os.Stdout)
-	write(os.Stdout, p, rows)
+	if len(rows) > 0 {
+		write(os.Stdout, p, rows)
+	}
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -46,7 +52,7 @@ func (p plan) bytes() int { return p.width * p.height }
 
 func parse(args []string, usage io.Writer) (p plan, err error) {
 	f := flag.NewFlagSet("frames", flag.ContinueOnError)
-	f.SetOutput(usage)
+	f.SetOutput(io.Discard)
 	f.DurationVar(&p.duration, "duration", time.Minute, "time for each way at each MTU")
 	f.DurationVar(&p.slice, "slice", 5*time.Second, "time after which the next way has its turn")
 	mtus := f.String("mtu", "1500,8000", "MTUs of the link, one after the other")
@@ -56,8 +62,12 @@ func parse(args []string, usage io.Writer) (p plan, err error) {
 	f.Float64Var(&p.rate, "rate", 50, "images a second")
 	f.DurationVar(&p.delay, "delay", 0, "from packet to packet, xdp only")
 	f.IntVar(&p.buffers, "buffers", 8, "image buffers of the receiver")
-	if err := f.Parse(args); err != nil {
+	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
+		f.SetOutput(usage)
+		f.Usage()
 		return p, err
+	} else if err != nil {
+		return p, fmt.Errorf("frames: %w (-h lists the flags)", err)
 	}
 	if f.NArg() > 0 {
 		return p, fmt.Errorf("frames: %q: there are flags only", f.Args())

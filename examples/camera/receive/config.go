@@ -44,7 +44,7 @@ type config struct {
 func parse(args []string, usage io.Writer) (config, error) {
 	var c config
 	f := flag.NewFlagSet("receive", flag.ContinueOnError)
-	f.SetOutput(usage)
+	f.SetOutput(io.Discard)
 	f.Func("camera", "address of the camera; without it, the only one that answers a broadcast on -i", func(s string) (err error) {
 		c.camera, err = netip.ParseAddr(s)
 		return err
@@ -71,8 +71,12 @@ func parse(args []string, usage io.Writer) (config, error) {
 	f.StringVar(&c.http, "http", "", "address of a page that shows images and counters, such as 127.0.0.1:8080")
 	f.DurationVar(&c.interval, "interval", time.Second, "time from line to line; 0: at the end only")
 	f.DurationVar(&c.duration, "duration", 0, "how long to receive; 0: until Ctrl-C")
-	if err := f.Parse(args); err != nil {
+	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
+		f.SetOutput(usage)
+		f.Usage()
 		return c, err
+	} else if err != nil {
+		return c, fmt.Errorf("receive: %w (-h lists the flags)", err)
 	}
 	if f.NArg() > 0 {
 		return c, fmt.Errorf("receive: %q: there are flags only", f.Args())

@@ -49,6 +49,9 @@ func address(name string) (netip.Addr, error) {
 	if err != nil {
 		return netip.Addr{}, fmt.Errorf("receive: interface %s: %w", name, err)
 	}
+	if i.Flags&net.FlagUp == 0 {
+		return netip.Addr{}, fmt.Errorf("receive: interface %s is down: ip link set %s up", name, name)
+	}
 	addrs, err := i.Addrs()
 	if err != nil {
 		return netip.Addr{}, fmt.Errorf("receive: interface %s: %w", name, err)
