@@ -54,6 +54,8 @@ func TestInterfaceFindings(t *testing.T) {
 		{"no driver at all", func(m *Machine, i *Interface) { kernel(5, 10)(m, i); i.Driver = "" }, "mode", Note, []string{"this interface"}},
 		{"loopback on an old kernel", func(m *Machine, i *Interface) { kernel(5, 10)(m, i); i.Driver, i.Loopback = "", true }, "mode", Note, []string{"loopback"}},
 		{"generic by the kernel", func(_ *Machine, i *Interface) { i.Features, i.Driver = Features{Known: true}, "macb" }, "mode", Note, []string{"copied after"}},
+		{"merged by the host", func(m *Machine, i *Interface) { i.Driver = "virtio_net"; offload("rx-gro-hw", true)(m, i) }, "mode", Note, []string{"generic", "hardware GRO"}},
+		{"merging that can be switched off", func(m *Machine, i *Interface) { i.Driver = "virtio_net"; offload("rx-gro-hw", false)(m, i) }, "mode", OK, []string{"zero-copy"}},
 		{"not offered", func(_ *Machine, i *Interface) { i.Features = native }, "mode", OK, []string{"does not offer it"}},
 		{"never offered", func(_ *Machine, i *Interface) { i.Features, i.Driver = native, "veth" }, "mode", OK, []string{"no kernel's veth has zero-copy"}},
 		{"a VLAN", func(_ *Machine, i *Interface) { i.Kind, i.Lower = "vlan", "eth9" }, "stacked", Warning, []string{"use eth9", "bench check eth9"}},

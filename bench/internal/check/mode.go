@@ -24,6 +24,10 @@ func expected(v Version, i Interface) (mode Mode, why string) {
 	switch {
 	case i.Features.Known:
 		mode, why = announced(i), "the kernel tells so of "+i.driver()
+		if i.mergedByHost() {
+			mode, why = Generic, "virtio_net refuses native programs while the host merges packets (hardware GRO) and this side cannot switch it off"
+			return mode, why
+		}
 	case listed && v.has(d.zeroCopy):
 		mode, why = ZeroCopy, fmt.Sprintf("%s has it since Linux %v", d.names[0], d.zeroCopy)
 	case listed && v.has(d.native):
@@ -57,6 +61,13 @@ func announced(i Interface) Mode {
 		return Native
 	}
 	return Generic
+}
+
+// mergedByHost tells a virtio_net whose host does GRO and does not let it be switched
+// off: no VIRTIO_NET_F_CTRL_GUEST_OFFLOADS (virtnet_xdp_set, drivers/net/virtio_net.c).
+func (i Interface) mergedByHost() bool {
+	gro := i.Offloads["rx-gro-hw"]
+	return i.Driver == "virtio_net" && gro.On && gro.Fixed
 }
 
 // driver names the driver, or what stands for it.
