@@ -64,7 +64,7 @@ func parseFiles(name string, fs *flag.FlagSet, args []string, w io.Writer) ([]st
 		}
 	}
 	if n := len(strings.Fields(want.args)); len(files) != n {
-		return nil, usageError{fmt.Errorf("%s takes %s, got %d names of files", name, want.args, len(files))}
+		return nil, usageError{fmt.Errorf("%s takes %s, not %d files", name, want.args, len(files))}
 	}
 	return files, nil
 }

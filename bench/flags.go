@@ -73,8 +73,9 @@ func parseFlags(args []string, known, usual func(path.Kind) []string, w io.Write
 	if err := fs.Parse(rest); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			usage(w, test, fs)
+			return o, err
 		}
-		return o, err
+		return o, fmt.Errorf("%w (bench %s -h lists the flags)", err, test.Name)
 	}
 	if fs.NArg() > 0 {
 		return o, fmt.Errorf("argument %q: after the test, bench takes flags only", fs.Arg(0))
@@ -121,10 +122,20 @@ func (o *options) hurry(fs *flag.FlagSet) {
 
 // findTest takes the test off the arguments, if they begin with one.
 func findTest(args []string) (suite.Test, []string, error) {
+	if len(args) > 0 && args[0] == "help" {
+		args = append([]string{"-h"}, args[1:]...)
+	}
 	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
 		return suite.All()[0], args, nil
 	}
 	t, err := suite.Find(args[0])
+	if err != nil {
+		var names []string
+		for _, c := range append(commands(), systemCommands()...) {
+			names = append(names, c.name)
+		}
+		err = fmt.Errorf("%w, and the commands %s; -h tells of all", err, strings.Join(names, ", "))
+	}
 	return t, args[1:], err
 }
 

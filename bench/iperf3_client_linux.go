@@ -107,6 +107,10 @@ func amount(name, text string, kilo float64, to *float64) error {
 
 // measure makes one test.
 func (o *iperf3Options) measure(ctx context.Context, c *iperf3.Client, host string) (out iperf3.Outcome, err error) {
+	// Before the server begins a test that nobody would end.
+	if _, err := net.InterfaceByName(o.iface); err != nil {
+		return out, fmt.Errorf("-i %s: %w", o.iface, err)
+	}
 	dialer := net.Dialer{Timeout: dialWait}
 	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(o.port)))
 	if err != nil {

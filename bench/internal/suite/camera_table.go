@@ -63,7 +63,7 @@ func cameraNotes(p Plan, doc report.Document) []string {
 		fmt.Sprintf("Images of %d bytes, %g a second, over a %s, each a train of datagrams as long as the MTU allows: a header of %d bytes as of GigE Vision, and pixels. What a row's size does not divide is filled up.", first.Image, first.Rate, doc.Env.Link, camera.HeaderSize),
 		"An image is complete if all of its packets came before the next but one began. The sender draws each image in full and the receiver copies each packet to its place in an image, and reads every complete image in full: on every path. A train leaves as fast as it goes, unpaced.",
 		"Socket paths send headers and pixels from where they lie, in one call a datagram, a batch (mmsg) or a bundle (gso). xdp sends trains of a region, and gathers or copies as its library thinks best; its receiver takes long datagrams in the pieces that they arrive in.",
-		fmt.Sprintf("Counts are sums of %d runs, each of %v after a warm-up of %v; the other figures are medians of the runs. CPU is of the whole machine: what is not idle, by /proc/stat in ticks of 10 ms, so that short runs are coarse; demand is that time for each 1,024 bytes received. Paths took turns.", p.Runs, p.Duration, p.Warmup),
+		fmt.Sprintf("Counts are sums over %s of %v after a warm-up of %v; the other figures are medians of the runs. CPU is of the whole machine: what is not idle, by /proc/stat in ticks of 10 ms, so that short runs are coarse; demand is that time for each 1,024 bytes received. Paths took turns.", runs(p), p.Duration, p.Warmup),
 		machine(doc.Env, "Sender", "receiver", "soft interrupts run on the sender's CPU"),
 		fmt.Sprintf("Every path can hold %s unread: two images, but no fewer than 256 and no more than %d. %s", holds(p), path.Hold, sums(doc.Env)),
 	}

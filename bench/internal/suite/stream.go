@@ -60,10 +60,18 @@ func gsoNotes(p Plan, env report.Env) []string {
 	return []string{"gso: segmentation offload (tx-udp-segmentation) of the sending veth is off and GRO of the receiving one on, so that single datagrams cross the link; the other paths run with both as a veth has them."}
 }
 
+// runs tells how many runs a row has.
+func runs(p Plan) string {
+	if p.Runs == 1 {
+		return "1 run"
+	}
+	return fmt.Sprintf("%d runs, each", p.Runs)
+}
+
 func streamNotes(p Plan, doc report.Document) []string {
 	notes := []string{
 		fmt.Sprintf("UDP datagrams one way, as fast as they go, over a %s (MTU %s). %sWhere nothing is lost the sender is the limit, where much is lost the receiver.", doc.Env.Link, words(p.MTUs()), onVeth(doc.Env)),
-		fmt.Sprintf("Each row is the run with the median receive rate of %d, each of %v after a warm-up of %v; min..max is of the receive rate. Paths took turns.", p.Runs, p.Duration, p.Warmup),
+		fmt.Sprintf("Each row is the run with the median receive rate of %s of %v after a warm-up of %v; min..max is of the receive rate. Paths took turns.", runs(p), p.Duration, p.Warmup),
 		machine(doc.Env, "Sender", "receiver", "soft interrupts run on the sender's CPU"),
 		"CPU is of the whole machine: what is not idle, by /proc/stat in ticks of 10 ms; demand is netperf's service demand: busy CPU time for each 1,024 bytes received.",
 		"Sender and receiver touch every payload byte on every path. " + sums(doc.Env),

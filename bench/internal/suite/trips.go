@@ -87,7 +87,7 @@ func tripNotes(p Plan, doc report.Document) []string {
 	notes := []string{
 		fmt.Sprintf("Round trips of UDP datagrams, one under way at a time, over a %s (MTU %s): a client sends, a server sends back, and the client times it from before its send call to after its receive call. %s", doc.Env.Link, words(p.MTUs()), onVeth(doc.Env)),
 		"The loop is closed: the next request leaves when the last answer is there. No request waits for another, so none is omitted; but a pause of the machine shows as one long trip, and not as all those that a fixed rate would have had in it. Read the tails that way.",
-		fmt.Sprintf("Times are from HDR histograms, of three digits. Each figure is the median of %d runs, each of %v after a warm-up of %v; max is the longest trip of all runs, lost the sum of all, min..max is of the runs' p50. Paths took turns.", p.Runs, p.Duration, p.Warmup),
+		fmt.Sprintf("Times are from HDR histograms, of three digits. Each figure is the median of %s of %v after a warm-up of %v; max is the longest trip of all runs, lost the sum of all, min..max is of the runs' p50. Paths took turns.", runs(p), p.Duration, p.Warmup),
 		machine(doc.Env, "Client", "server", "soft interrupts run on the CPU of whoever sends"),
 		"CPU is of the whole machine: what is not idle, by /proc/stat in ticks of 10 ms. Who spins takes a whole CPU at each end, whatever else could use it.",
 		"Who waits how: socket and udpconn sleep in the kernel, asavie in poll, xdp-block too. socket-spin and xdp-busy never sleep. xdp, xdp-packetconn and xdp-raw are adaptive, as their library is by default: they spin while that pays, and sleep when it does not. Compare what sleeps with what sleeps, and what spins with what spins.",
