@@ -125,7 +125,7 @@ func first(r report.Row, rows []report.Row) (report.Row, bool) {
 // sweepNotes are those of every sweep, beneath what it says of itself.
 func sweepNotes(p Plan, doc report.Document, what ...string) []string {
 	notes := append(what,
-		fmt.Sprintf("Each row is the run with the median receive rate of %d, each of %v after a warm-up of %v; min..max is of the receive rate. Rows took turns.", p.Runs, p.Duration, p.Warmup),
+		fmt.Sprintf("Each row is the run with the median receive rate of %s of %v after a warm-up of %v; min..max is of the receive rate. Rows took turns.", runs(p), p.Duration, p.Warmup),
 		machine(doc.Env, "Sender", "receiver", "soft interrupts run on the sender's CPU"),
 		"CPU is of the whole machine: what is not idle, by /proc/stat in ticks of 10 ms; demand is busy CPU time for each 1,024 bytes received.",
 	)
