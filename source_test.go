@@ -44,7 +44,7 @@ func files(t *testing.T) []string {
 			return err
 		case d.IsDir() && d.Name() == ".git":
 			return filepath.SkipDir
-		case d.Type().IsRegular():
+		case d.Type().IsRegular() && name != ".git": // of a worktree, which names where the repository is
 			names = append(names, filepath.ToSlash(name))
 		}
 		return nil
