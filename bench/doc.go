@@ -9,6 +9,7 @@
 //	go run ./bench rr         round trips instead of a stream
 //	go run ./bench mtu        small messages on links of two MTUs
 //	go run ./bench camera     images at a rate
+//	go run ./bench batch      and rings, coalesce, rate: one setting after the other
 //	go run ./bench serve -h   the other end of a run with -peer on another machine
 //	go run ./bench iperf3-server -i eth0   answers an unmodified iperf3 -u
 //	go run ./bench check eth0 a doctor: what the machine and an interface are fit for
