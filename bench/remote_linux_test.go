@@ -4,7 +4,9 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -47,13 +49,15 @@ type hosts struct {
 	token string      // the file
 	serve *exec.Cmd
 	log   buffer
+	// control is where the server listens.
+	control netip.Addr
 }
 
 // twoHosts starts a server on the one side of a link.
 func twoHosts(t *testing.T, args ...string) *hosts {
 	t.Helper()
 	pair := testnet.TestPair(t, testnet.Config{})
-	h := &hosts{t: t, a: pair.A, b: pair.B, token: filepath.Join(t.TempDir(), "token")}
+	h := &hosts{t: t, a: pair.A, b: pair.B, control: pair.B.IP4, token: filepath.Join(t.TempDir(), "token")}
 	h.write(h.token, "a secret that both have\n")
 	h.start(args...)
 	return h
@@ -69,7 +73,7 @@ func (h *hosts) write(name, text string) {
 // start starts the server and waits until it listens.
 func (h *hosts) start(args ...string) {
 	h.t.Helper()
-	cmd := program(append([]string{"serve", "-listen", h.b.IP4.String(), "-token", h.token}, args...)...)
+	cmd := program(append([]string{"serve", "-listen", h.control.String(), "-token", h.token}, args...)...)
 	cmd.Stderr = &h.log
 	if err := h.b.NS.Start(cmd); err != nil {
 		h.t.Fatal(err)
@@ -82,12 +86,12 @@ func (h *hosts) start(args ...string) {
 			h.t.Logf("server: %s", h.log.String())
 		}
 	})
-	eventually(h.t, "the server listens", func() bool { return strings.Contains(h.log.String(), "listens at "+h.b.IP4.String()+":9737") })
+	eventually(h.t, "the server listens", func() bool { return strings.Contains(h.log.String(), "listens at "+h.control.String()+":9737") })
 }
 
 // client is a bench at the other end.
 func (h *hosts) client(args ...string) (*exec.Cmd, *buffer) {
-	cmd := program(append(args, "-peer", h.b.IP4.String(), "-i", h.a.Name, "-cpu", "0")...)
+	cmd := program(append(args, "-peer", h.control.String(), "-i", h.a.Name, "-cpu", "0")...)
 	out := &buffer{}
 	cmd.Stdout, cmd.Stderr = out, out
 	return cmd, out
@@ -240,7 +244,7 @@ func TestTwoMachinesRefused(t *testing.T) {
 	h := twoHosts(t)
 	wrong := filepath.Join(t.TempDir(), "wrong")
 	h.write(wrong, "a secret that one has")
-	if got := h.refused("-token", wrong); got != "bench: "+h.b.IP4.String()+":9737: wrong token\n" {
+	if got := h.refused("-token", wrong); got != "bench: "+h.control.String()+":9737: wrong token\n" {
 		t.Errorf("wrong token: said %q", got)
 	}
 	if got := h.refused(); !strings.Contains(got, "wants a token") {
@@ -352,23 +356,35 @@ func (h *hosts) packets() (n uint64) {
 // TestTwoLinks has the control connection go over a link of its own, so that a path
 // that takes all frames can run.
 func TestTwoLinks(t *testing.T) {
-	testnet.Require(t)
-	chain, err := testnet.NewChain(testnet.Config{})
-	if err != nil {
-		t.Fatal(err)
+	pair, side := testnet.TestPair(t, testnet.Config{}), testnet.TestPair(t, testnet.Config{})
+	for _, m := range []struct {
+		from *testnet.End
+		to   *testnet.NS
+		addr string
+	}{{&side.A, pair.A.NS, "10.8.0.1/24"}, {&side.B, pair.B.NS, "10.8.0.2/24"}} {
+		old, addr := m.from.NS, netip.MustParsePrefix(m.addr)
+		if err := errors.Join(m.from.Move(m.to), m.from.AddAddr(addr), m.from.SetUp(true), old.Close()); err != nil {
+			t.Fatal(err)
+		}
+		m.from.IP4 = addr.Addr()
 	}
-	t.Cleanup(func() { _ = chain.Close() })
-	// The server is in the middle; its interface towards C carries the control
-	// connection, and a client at A runs the test by the other one. So that A can
-	// reach it there: they are one namespace.
-	h := &hosts{t: t, a: chain.A, b: chain.BC, token: filepath.Join(t.TempDir(), "token")}
+	h := &hosts{t: t, a: pair.A, b: pair.B, control: side.B.IP4, token: filepath.Join(t.TempDir(), "token")}
 	h.write(h.token, "a secret that both have\n")
-	h.start("-i", chain.BA.Name)
-	doc := h.run("-paths", "mmsg", "-sizes", "64", "-duration", "20ms", "-runs", "1")
-	if len(doc.Results) != 1 || doc.Env.Receiver.NIC.Name != chain.BA.Name {
-		t.Errorf("results %+v, skipped %+v, receiver %+v", doc.Results, doc.Env.Skipped, doc.Env.Receiver)
+	h.start("-i", pair.B.Name)
+	doc := h.run("-paths", "asavie,xdp", "-sizes", "64", "-duration", "20ms", "-runs", "2")
+	if len(doc.Results) != 4 || doc.Env.Receiver.NIC.Name != pair.B.Name {
+		t.Errorf("results %+v, receiver %+v", doc.Results, doc.Env.Receiver)
 	}
 	h.quiet()
+	// And without its name the server takes the interface that the client comes by,
+	// which has no way to the address of the client's.
+	_ = h.serve.Process.Kill()
+	_ = h.serve.Wait()
+	h.log = buffer{}
+	h.start()
+	if got := h.refused("-token", h.token); !strings.Contains(got, "is neither in a network of "+side.B.Name) {
+		t.Errorf("said %q", got)
+	}
 }
 
 // TestServeUsage has servers that must not start.

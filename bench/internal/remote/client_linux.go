@@ -31,7 +31,7 @@ func dial(ctx context.Context, cfg Config, own nic.Link) (*channel, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no bench serves at %s: %w", cfg.Address, err)
 	}
-	s := &channel{Conn: control.NewConn(c), shared: over(c.LocalAddr(), own.Name)}
+	s := &channel{Conn: control.NewConn(c), shared: over(c, own.Name)}
 	s.undo = context.AfterFunc(ctx, func() { _ = c.Close() })
 	if err := s.open(c, cfg, addrs); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", cfg.Address, err), s.close())

@@ -58,10 +58,22 @@ func interfaceWith(addr netip.Addr) (string, error) {
 	return "", fmt.Errorf("no interface has address %s", addr)
 }
 
-// over tells whether a connection with that address goes over an interface.
-func over(local net.Addr, iface string) bool {
-	name, err := interfaceWith(addrOf(local))
-	return err == nil && name == iface
+// over tells whether a connection goes over an interface: it is the one with the
+// connection's address, or the way back to the other end.
+func over(c net.Conn, iface string) bool {
+	if name, err := interfaceWith(addrOf(c.LocalAddr())); err == nil && name == iface {
+		return true
+	}
+	to := addrOf(c.RemoteAddr())
+	if !to.IsValid() {
+		return false
+	}
+	routes, err := netlink.RouteGet(to.AsSlice())
+	if err != nil || len(routes) == 0 {
+		return false
+	}
+	l, err := net.InterfaceByIndex(routes[0].LinkIndex)
+	return err == nil && l.Name == iface
 }
 
 // addrOf is the address of one end of a connection, not valid if it has none.

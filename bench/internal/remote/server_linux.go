@@ -179,7 +179,7 @@ func (s *Server) converse(ctx context.Context, c net.Conn, who string) error {
 	shut() // from here on the client is told why
 	begun := time.Now()
 	s.cfg.Log(fmt.Sprintf("%s: a run on %s begins", who, w.Interface))
-	err = (&session{server: s, welcome: w, shared: over(c.LocalAddr(), w.Interface)}).run(ctx, conn, end)
+	err = (&session{server: s, welcome: w, shared: over(c, w.Interface)}).run(ctx, conn, end)
 	s.cfg.Log(fmt.Sprintf("%s: the run has ended after %v", who, time.Since(begun).Round(time.Second)))
 	return err
 }
