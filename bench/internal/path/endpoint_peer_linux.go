@@ -86,6 +86,9 @@ func (p *endpointPeer) Send() error {
 	if err = dropLost(err); err == nil && n == 0 {
 		err = errTXRing
 	}
+	if err != nil {
+		err = errors.Join(err, p.queue.Abort(p.out[:]))
+	}
 	return err
 }
 

@@ -36,6 +36,8 @@ type Trips struct {
 	Sent    uint64        // requests
 	Latency Latency       // of those that were answered in time
 	Elapsed time.Duration // from the first request until the last was done with
+	Refused uint64        // requests, for want of a way to the server: a millisecond each
+	Why     error         // the last of them
 }
 
 // Ping sends requests, numbered from 0, one after the other, until duration has
@@ -57,7 +59,13 @@ func Ping(ctx context.Context, p Peer, gen stream.Generator, check *stream.Check
 		gen.Write(b, t.Sent)
 		sent := time.Since(start)
 		if err := p.Send(); err != nil {
-			return t, err
+			if !stream.Refused(err) {
+				return t, err
+			}
+			t.Refused, t.Why = t.Refused+1, err
+			time.Sleep(stream.RefusedPause)
+			now = time.Since(start)
+			continue
 		}
 		seq := t.Sent
 		t.Sent++
@@ -120,6 +128,9 @@ type Served struct {
 	// Late is how many requests came when the client had given them up and
 	// left.
 	Late uint64
+	// Refused is how many answers could not be sent for want of a way to the client.
+	Refused uint64
+	Why     error // the last of them
 }
 
 // quiet is how long a server listens on after its client has left.
@@ -144,7 +155,11 @@ func Echo(ctx context.Context, p Peer, check *stream.Checker) (Served, error) {
 			continue
 		}
 		if err := p.Reply(); err != nil {
-			return s, err
+			if !stream.Refused(err) {
+				return s, err
+			}
+			s.Refused, s.Why = s.Refused+1, err
+			continue
 		}
 		s.Answered++
 	}

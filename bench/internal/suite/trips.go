@@ -46,6 +46,7 @@ func ping(ctx context.Context, p path.Peer, s Side, check *stream.Checker) error
 	trips, err := rr.Ping(ctx, p, gen, check, s.Start.Duration)
 	t.Sent, t.Elapsed, t.Latency = trips.Sent, trips.Elapsed, trips.Latency
 	t.Lost = append(t.Lost, loss.Count{Place: loss.Late, N: check.Tally().Received - trips.Latency.Count})
+	s.refused(trips.Refused, trips.Why)
 	return err
 }
 
@@ -53,7 +54,8 @@ func echo(ctx context.Context, p path.Peer, s Side, check *stream.Checker) error
 	t, begun := s.Totals, time.Now()
 	served, err := rr.Echo(ctx, p, check)
 	t.Sent, t.Elapsed = served.Answered, time.Since(begun)
-	t.Lost = append(t.Lost, loss.Count{Place: loss.Late, N: served.Late})
+	t.Lost = append(t.Lost, loss.Count{Place: loss.Late, N: served.Late}, loss.Count{Place: loss.Send, N: served.Refused})
+	s.refused(served.Refused, served.Why)
 	return err
 }
 
