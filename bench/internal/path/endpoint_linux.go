@@ -253,11 +253,15 @@ func held(os []udp.Outgoing) (n int) {
 // dropLost takes away an error that the counters tell of, unless it tells of something
 // refused, too.
 func dropLost(err error) error {
-	var refused *udp.SendError
-	if errors.Is(err, udp.ErrLost) && !errors.As(err, &refused) {
-		return nil
+	if !errors.Is(err, udp.ErrLost) {
+		return err
 	}
-	return err
+	// Only here: errors.As makes it escape.
+	var refused *udp.SendError
+	if errors.As(err, &refused) {
+		return err
+	}
+	return nil
 }
 
 // Flush implements stream.Sender.
