@@ -182,6 +182,8 @@ func TestGatherSmallRing(t *testing.T) {
 	}
 	const count = 300
 	done := make(chan error, 1)
+	// Each counts as a page and more for every piece in the peer's buffer.
+	ahead := make(chan struct{}, 30)
 	go func() {
 		q, sent := s.c.Queues()[0], 0
 		for end := time.Now().Add(10 * time.Second); sent < count; {
@@ -194,6 +196,9 @@ func TestGatherSmallRing(t *testing.T) {
 				done <- fmt.Errorf("%d sent: %w", sent, err)
 				return
 			}
+			for range n {
+				ahead <- struct{}{}
+			}
 		}
 		done <- nil
 	}()
@@ -203,6 +208,7 @@ func TestGatherSmallRing(t *testing.T) {
 			k += 100 + j
 		}
 		s.expect(t, fmt.Sprint("datagram ", i), all[:k])
+		<-ahead
 	}
 	if err := <-done; err != nil {
 		t.Fatal(err)

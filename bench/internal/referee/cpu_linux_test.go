@@ -75,7 +75,10 @@ func TestLocalCPU(t *testing.T) {
 				t.Fatal(err)
 			}
 			// Both ends are on this machine: the figures are those of the sender's window.
-			util := 100 * float64(sent.Machine.Busy()) / float64(sent.Machine.Total())
+			m := sent.Machine
+			wall := m.Wall.Seconds()
+			idle := float64(m.Idle+m.IOWait) / 100
+			util := 100 * max(0, wall-idle) / wall
 			kb := float64(result.Received) * float64(row.Size) / 1024
 			demand := util / 100 * float64(tx.Facts.CPUs) * result.Seconds * 1e6 / kb
 			if math.Abs(result.CPUUtil-util) > 1e-9 || math.Abs(result.ServiceDemand/demand-1) > 1e-9 {
