@@ -20,7 +20,9 @@ type Train struct {
 	// Data is what is sent. It is only read, and must not change until Cookie is
 	// back.
 	Data umem.Slice
-	// Size is how many bytes of Data each datagram has, at least 1.
+	// Size is how many bytes of Data each datagram has, at least 1. With more than
+	// Flow.MaxPayload less the header, datagrams are copied and take the kernel lane,
+	// in fragments.
 	Size int
 	// Header, if not nil, writes the application's header of datagram i into room
 	// and returns its length. It goes before the bytes of Data. The queue is locked

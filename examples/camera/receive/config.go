@@ -65,7 +65,7 @@ func parse(args []string, usage io.Writer) (config, error) {
 	f.DurationVar(&c.stream.InitialPacketTimeout, "initial-packet-timeout", time.Millisecond, "lateness after which a packet is asked for")
 	f.DurationVar(&c.stream.PacketTimeout, "packet-timeout", 20*time.Millisecond, "time after which it is asked for again")
 	f.DurationVar(&c.stream.FrameRetention, "frame-retention", 100*time.Millisecond, "silence after which an image is given up")
-	f.StringVar(&c.saveDir, "save", "", "folder to save complete images in")
+	f.StringVar(&c.saveDir, "save", "", "existing folder to save complete images in")
 	f.IntVar(&c.every, "every", 1, "save every nth")
 	f.StringVar(&c.format, "format", picture.PNG, "of files: png, or pgm (ppm for colours)")
 	f.StringVar(&c.http, "http", "", "address of a page that shows images and counters, such as 127.0.0.1:8080")
