@@ -78,6 +78,20 @@ func TestGatherWhileClosing(t *testing.T) {
 			t.Fatal(err)
 		}
 		long := make([]byte, 8000)
+		one := func(send func([]Outgoing) (int, error)) func() error {
+			return func() error {
+				var o [1]Outgoing
+				if n, err := q.Reserve(o[:]); n == 0 {
+					return err
+				}
+				o[0].Flow, o[0].Payload = s.flow, long
+				n, err := send(o[:])
+				if n == 0 || o[0].Payload != nil {
+					err = errors.Join(err, q.Abort(o[:]))
+				}
+				return err
+			}
+		}
 		senders := []func() error{
 			func() error {
 				_, err := q.SendTrain(nil, Train{Flow: s.flow, Data: data, Size: 8000, Cookie: 1})
@@ -91,30 +105,8 @@ func TestGatherWhileClosing(t *testing.T) {
 				_, err := q.SendGather([]Gather{{Header: long[:100], Slices: nil, Flow: s.flow, Cookie: 2}})
 				return err
 			},
-			func() error {
-				var o [1]Outgoing
-				if n, err := q.Reserve(o[:]); n == 0 {
-					return err
-				}
-				o[0].Flow, o[0].Payload = s.flow, long
-				n, err := q.Send(o[:])
-				if n == 0 || o[0].Payload != nil {
-					err = errors.Join(err, q.Abort(o[:]))
-				}
-				return err
-			},
-			func() error {
-				var o [1]Outgoing
-				if n, err := q.Reserve(o[:]); n == 0 {
-					return err
-				}
-				o[0].Flow, o[0].Payload = s.flow, long
-				n, err := q.SendPaced(nil, o[:], pacer)
-				if n == 0 || o[0].Payload != nil {
-					err = errors.Join(err, q.Abort(o[:]))
-				}
-				return err
-			},
+			one(func(os []Outgoing) (int, error) { return q.Send(os) }),
+			one(func(os []Outgoing) (int, error) { return q.SendPaced(nil, os, pacer) }),
 		}
 		var wg sync.WaitGroup
 		ended := make(chan error, len(senders))
