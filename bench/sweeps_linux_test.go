@@ -88,3 +88,19 @@ func TestFlagQuick(t *testing.T) {
 		}
 	}
 }
+
+// TestLoadEndToEnd floods every receiver from the kernel.
+func TestLoadEndToEnd(t *testing.T) {
+	doc, table := measure(t, "load -paths all -sizes 64 -quick -duration 50ms")
+	if want := len(path.Names(path.Load)); len(doc.Results) != want-1 || len(doc.Env.Skipped) != 1 {
+		t.Errorf("%d results of %d paths, did not run: %+v", len(doc.Results), want, doc.Env.Skipped)
+	}
+	for _, r := range doc.Results {
+		if r.Received == 0 || r.Sent != r.Received+r.Lost || r.Loss.Sum() != r.Lost || r.Loss[loss.Unaccounted] > 0 {
+			t.Errorf("%+v", r)
+		}
+	}
+	if !strings.Contains(table, "live frames") {
+		t.Errorf("no note of the generator in\n%s", table)
+	}
+}

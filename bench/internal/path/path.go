@@ -8,10 +8,12 @@
 package path
 
 import (
+	"context"
 	"fmt"
 	"math/bits"
 	"net"
 	"net/netip"
+	"time"
 
 	"github.com/xdpath/xdpath/bench/internal/camera"
 	"github.com/xdpath/xdpath/bench/internal/loss"
@@ -46,6 +48,7 @@ const (
 	Stream Kind = stream.Name // a Sender and a Receiver
 	Trips  Kind = rr.Name     // two Peers
 	Images Kind = camera.Name // a Camera and a Receiver
+	Load   Kind = "load"      // a Generator, which is no path's own, and a Receiver
 )
 
 // does tells whether the path has what a test needs.
@@ -53,6 +56,8 @@ func (p Path) does(k Kind) bool {
 	switch k {
 	case Stream:
 		return p.Sender != nil
+	case Load:
+		return p.Receiver != nil
 	case Trips:
 		return p.Peer != nil
 	case Images:
@@ -76,8 +81,12 @@ func (p Path) Open(k Kind, sender bool, cfg Config) (End, error) {
 		return nil, fmt.Errorf("%s has no coalescing of what it sends", p.Name)
 	}
 	if n := fragments(cfg); n > 1 {
-		if !p.Fragments {
-			return nil, fmt.Errorf("%d bytes of payload are more than the %d that MTU %d has room for, and %s sends no fragments", cfg.Size, cfg.MTU-ipHeaders, cfg.MTU, p.Name)
+		who := p.Name
+		if k == Load {
+			who = "the generator"
+		}
+		if !p.Fragments || k == Load {
+			return nil, fmt.Errorf("%d bytes of payload are more than the %d that MTU %d has room for, and %s sends no fragments", cfg.Size, cfg.MTU-ipHeaders, cfg.MTU, who)
 		}
 		// A ring has room for so many packets, and each fragment is one.
 		cfg.Hold = max(1, cfg.Hold>>bits.Len(uint(n-1)))
@@ -87,6 +96,10 @@ func (p Path) Open(k Kind, sender bool, cfg Config) (End, error) {
 		return p.Peer(cfg)
 	case k == Images && sender:
 		return p.Camera(cfg)
+	case k == Load && sender:
+		return openGenerator(cfg)
+	case k == Load:
+		return openLoaded(cfg, p.Receiver)
 	case sender:
 		return p.Sender(cfg)
 	default:
@@ -164,6 +177,14 @@ type Receiver interface {
 // A Camera is the sending side of an open path, for images, with the same rule.
 type Camera interface {
 	camera.Sender
+	End
+}
+
+// A Generator is a sender in the kernel, with the same rule.
+type Generator interface {
+	// Generate sends datagrams of a run, numbered from 0, until d has passed or ctx is
+	// done.
+	Generate(ctx context.Context, run uint32, d time.Duration) (stream.Sent, error)
 	End
 }
 
