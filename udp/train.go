@@ -44,7 +44,10 @@ const HeaderRoom = 256
 // SendTrain sends a train and returns how many of its datagrams have gone. It waits
 // for room in the ring, and ends early with an error of ctx, which may be nil, or of
 // the Conn. A datagram that is refused ends the train, with the error of that
-// datagram; how the cookie stands then is told by whether it comes.
+// datagram. The cookie comes in any case but ErrCookies and EINVAL.
+//
+// A device that loses some of the datagrams, as while its peer has no carrier, does not
+// end the train: the rest goes, and in the end the error is ErrLost.
 //
 // Trains of several goroutines on one queue mix, a batch of datagrams at a time.
 //
@@ -72,7 +75,7 @@ func (q *Queue) SendTrain(ctx context.Context, t Train) (n int, err error) {
 		}
 		n += k
 	}
-	return n, errors.Join(err, q.settle(), q.finish(&run))
+	return n, errors.Join(err, run.noLoss(q.settle()), q.finish(&run), run.lost)
 }
 
 // sendPacedCar sends the next datagram when it is due, once there is room for it.
@@ -96,6 +99,15 @@ type train struct {
 	left   int // how many there still are
 	ticket [1]xsk.Ticket
 	slice  [1]umem.Slice
+	lost   error // what the device lost, to be told in the end
+}
+
+// noLoss keeps an error for the end that only tells of a loss.
+func (t *train) noLoss(err error) error {
+	if errors.Is(err, ErrLost) {
+		t.lost, err = err, nil
+	}
+	return err
 }
 
 // open obtains the train's ticket, which its cookie comes with.
@@ -157,9 +169,9 @@ func (q *Queue) sendCars(t *train, most int, launch time.Duration) (n int, err e
 	err = errors.Join(err, q.commit())
 	switch {
 	case t.Pacer == nil:
-		err = errors.Join(err, q.coalesce())
+		err = errors.Join(err, t.noLoss(q.coalesce()))
 	case launch == 0:
-		err = errors.Join(err, q.kick())
+		err = errors.Join(err, t.noLoss(q.kick()))
 	}
 	return n, err
 }
