@@ -24,6 +24,7 @@ func TestSweepsEndToEnd(t *testing.T) {
 		{"rings", 2 * 2},
 		{"rings -paths xdp-raw -vary rx,tx,fill", 3 * 2},
 		{"coalesce", 4},
+		{"queues", 2 * 4},
 		{"rate -paths all -rates 20000", 14},
 		{"rate -search 0.5 -paths mmsg,xdp", 2},
 	} {

@@ -105,6 +105,7 @@ type Row struct {
 	Image int     `json:"image,omitempty"` // camera: bytes of an image
 	Rate  float64 `json:"rate,omitempty"`  // of images, or of datagrams, a second
 
+	Queues int           `json:"queues,omitempty"` // of the interface, each with a stream of its own; 0: one stream
 	Ring   int           `json:"ring,omitempty"`   // entries of each ring, or datagrams in a socket's buffer; 0: the path's own
 	RX     int           `json:"rx,omitempty"`     // of one ring alone, where that differs
 	TX     int           `json:"tx,omitempty"`     // likewise

@@ -143,6 +143,7 @@ func TestPrepareBounds(t *testing.T) {
 		{"RX ring above", func(p *Prepare) { p.RX = 1 << 17 }, "RX ring 131072"},
 		{"fill ring below", func(p *Prepare) { p.Fill = -2 }, "fill ring -2"},
 		{"frames above", func(p *Prepare) { p.Frames = 1 << 17 }, "frames 131072"},
+		{"queues above", func(p *Prepare) { p.Queues = 65 }, "queues 65: must be 0 to 64"},
 		{"delay above", func(p *Prepare) { p.Delay = time.Minute }, "delay 1m0s: must be 0 to 1s"},
 		{"delay below", func(p *Prepare) { p.Delay = -1 }, "delay -1ns"},
 		{"rate below", func(p *Prepare) { p.Rate = -1 }, "rate -1"},

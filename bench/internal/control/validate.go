@@ -21,6 +21,7 @@ const (
 	MaxRate     = 1e9 // a second
 	MaxRing     = 1 << 16
 	MaxDelay    = time.Second
+	MaxQueues   = 64
 	maxText     = 4096 // bytes of any text in a message
 	maxQueue    = 4095
 	maxName     = 15 // bytes of the name of a test, or of an interface: IFNAMSIZ less its final zero
@@ -148,7 +149,7 @@ func (r *Row) settings() error {
 	if r.Delay < 0 || r.Delay > MaxDelay {
 		errs = errors.Join(errs, fmt.Errorf("delay %v: must be 0 to %v", r.Delay, MaxDelay))
 	}
-	return errors.Join(errs, between("frames", r.Frames, 0, MaxRing))
+	return errors.Join(errs, between("frames", r.Frames, 0, MaxRing), between("queues", r.Queues, 0, MaxQueues))
 }
 
 func rate(r float64) error {

@@ -70,6 +70,19 @@ func (c Counts) Since(earlier Counts) Counts {
 	return out
 }
 
+// Plus adds up counters of the same places.
+func (c Counts) Plus(other Counts) Counts {
+	sum := slices.Clone(c)
+	for _, o := range other {
+		if i := slices.IndexFunc(sum, func(n Count) bool { return n.Place == o.Place }); i >= 0 {
+			sum[i].N += o.N
+		} else {
+			sum = append(sum, o)
+		}
+	}
+	return sum
+}
+
 // Get returns what the counter of place shows, 0 if there is none.
 func (c Counts) Get(place Place) uint64 {
 	for _, n := range c {

@@ -136,3 +136,11 @@ func TestAttributeOccasions(t *testing.T) {
 		t.Errorf("the link was up: %s", diff)
 	}
 }
+
+func TestPlus(t *testing.T) {
+	a := Counts{{Place: Socket, N: 1}, {Place: Send, N: 2}}
+	got := a.Plus(Counts{{Place: Socket, N: 10}, {Place: RXRing, N: 5}})
+	if got.Get(Socket) != 11 || got.Get(Send) != 2 || got.Get(RXRing) != 5 || len(got) != 3 || a.Get(Socket) != 1 {
+		t.Errorf("%+v of %+v", got, a)
+	}
+}

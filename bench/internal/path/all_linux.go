@@ -10,11 +10,17 @@ import (
 
 // All returns every path, in the order of the tables.
 func All() []Path {
-	return []Path{
+	all := []Path{
 		socketPath(), socketSpinPath(), mmsgPath(), gsoPath(), wholeGSOPath(), udpConnPath(), packetPath(), asaviePath(),
 		packetConnPath(), endpointBlockPath(), endpointPath(), endpointBusyPath(), deferredPath(),
 		genericPath(), copyPath(), zeroCopyPath(), xdpPath(),
 	}
+	for i, p := range all {
+		if stdslices.Contains([]string{"socket", "mmsg", "packet"}, p.Name) {
+			all[i].Fan = socketFan(p)
+		}
+	}
+	return all
 }
 
 // Find returns the path of that name, if it does k.

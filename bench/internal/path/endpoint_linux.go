@@ -19,7 +19,7 @@ import (
 // through a udp.Queue.
 func endpointPath() Path {
 	return Path{
-		Name: "xdp", Fragments: true, Coalesces: true,
+		Name: "xdp", Fragments: true, Coalesces: true, Fan: endpointFan,
 		Sender:   func(cfg Config) (Sender, error) { return openEndpointSender(cfg) },
 		Receiver: func(cfg Config) (Receiver, error) { return openEndpointReceiver(cfg) },
 		Peer:     func(cfg Config) (Peer, error) { return openEndpointPeer(cfg, xsk.Adaptive) },
@@ -39,7 +39,7 @@ func deferredPath() Path {
 			if err != nil {
 				return nil, err
 			}
-			return newEndpointReceiver(cfg, e), nil
+			return newEndpointReceiver(cfg, e, e.conn.Queues()[0]), nil
 		},
 	}
 }
@@ -63,9 +63,12 @@ func openWaiting(cfg Config, w xsk.Wait) (*endpoint, error) {
 func openWith(cfg Config, c udp.Config) (*endpoint, error) {
 	entries := cfg.Hold * frames(min(cfg.Size, cfg.MTU-ipHeaders))
 	own := udp.Config{
-		Interface: cfg.Interface, Local: cfg.Local, Remote: cfg.Peer, Queues: []int{cfg.Queue},
+		Interface: cfg.Interface, Local: cfg.Local, Remote: cfg.Peer, Queues: c.Queues,
 		RingSize: entries, TxFrames: entries / 2, TxChecksum: udp.TxNone,
 		Wait: c.Wait, RxCoalesce: c.RxCoalesce, Area: c.Area, Mode: c.Mode, Attach: c.Attach, Coalesce: cfg.Coalesce,
+	}
+	if own.Queues == nil {
+		own.Queues = []int{cfg.Queue}
 	}
 	if fragments(cfg) > 1 { // it goes the kernel lane
 		own.ReceiveBuffer, own.SendBuffer = cfg.Hold*cfg.charge()/2, cfg.Hold*cfg.charge()/2
@@ -117,7 +120,14 @@ func (e *endpoint) Counters() (loss.Counts, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := st.Sockets[0]
+	var s xsk.Stats // of all queues
+	for _, one := range st.Sockets {
+		s.TxLost += one.TxLost
+		s.TxInvalid += one.TxInvalid
+		s.RxRingFull += one.RxRingFull
+		s.RxFillEmpty += one.RxFillEmpty
+		s.RxDropped += one.RxDropped
+	}
 	var malformed uint64
 	for _, n := range st.Malformed {
 		malformed += n
@@ -178,17 +188,17 @@ func openEndpointSender(cfg Config) (*endpointSender, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newEndpointSender(cfg, e)
+	return newEndpointSender(cfg, e, e.conn.Queues()[0])
 }
 
-// newEndpointSender takes e over.
-func newEndpointSender(cfg Config, e *endpoint) (*endpointSender, error) {
+// newEndpointSender takes e over, to send on one of its queues.
+func newEndpointSender(cfg Config, e *endpoint, q *udp.Queue) (*endpointSender, error) {
 	flow, err := e.warm(cfg)
 	if err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	return &endpointSender{
-		endpoint: e, queue: e.conn.Queues()[0], flow: flow, size: cfg.Size,
+		endpoint: e, queue: q, flow: flow, size: cfg.Size,
 		batch: make([]udp.Outgoing, cfg.Batch), long: longPayloads(e.conn, cfg.Size, cfg.Batch),
 	}, nil
 }
@@ -265,13 +275,16 @@ func dropLost(err error) error {
 }
 
 // Flush implements stream.Sender.
-func (s *endpointSender) Flush() (int, error) { return s.drain() }
+func (s *endpointSender) Flush() (int, error) { return drain(s.queue) }
 
 // drain waits a bounded time until the kernel has taken all.
-func (e *endpoint) drain() (int, error) {
+func (e *endpoint) drain() (int, error) { return drain(e.conn.Queues()[0]) }
+
+// drain is that of one queue.
+func drain(q *udp.Queue) (int, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), sendWait)
 	defer cancel()
-	socket := e.conn.Queues()[0].Socket()
+	socket := q.Socket()
 	err := socket.Drain(ctx)
 	if err == nil {
 		return 0, nil
@@ -296,11 +309,11 @@ func openEndpointReceiver(cfg Config) (*endpointReceiver, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newEndpointReceiver(cfg, e), nil
+	return newEndpointReceiver(cfg, e, e.conn.Queues()[0]), nil
 }
 
-func newEndpointReceiver(cfg Config, e *endpoint) *endpointReceiver {
-	return &endpointReceiver{endpoint: e, queue: e.conn.Queues()[0], batch: make([]udp.Received, cfg.Batch)}
+func newEndpointReceiver(cfg Config, e *endpoint, q *udp.Queue) *endpointReceiver {
+	return &endpointReceiver{endpoint: e, queue: q, batch: make([]udp.Received, cfg.Batch)}
 }
 
 // Receive gives the last batch back and waits for the next.

@@ -30,13 +30,14 @@ func newTemplate(cfg Config) (packet.Template, error) {
 // A parser finds the payload in received frames.
 type parser struct {
 	local uint16 // port
+	more  uint16 // ports that follow it and are local, too
 	udp   packet.UDP
 }
 
-// payload returns the payload of a datagram for the local port, and false for
+// payload returns the payload of a datagram for a local port, and false for
 // any other frame.
 func (p *parser) payload(frame []byte) ([]byte, bool) {
-	if p.udp.Decode(frame, len(frame)) != packet.OK || p.udp.Dst.Port() != p.local {
+	if p.udp.Decode(frame, len(frame)) != packet.OK || p.udp.Dst.Port()-p.local > p.more {
 		return nil, false
 	}
 	return p.udp.Payload(frame), true

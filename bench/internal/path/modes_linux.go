@@ -31,14 +31,14 @@ func forced(name string, c udp.Config) Path {
 			if err != nil {
 				return nil, err
 			}
-			return newEndpointSender(cfg, e)
+			return newEndpointSender(cfg, e, e.conn.Queues()[0])
 		},
 		Receiver: func(cfg Config) (Receiver, error) {
 			e, err := openWith(cfg, c)
 			if err != nil {
 				return nil, err
 			}
-			return newEndpointReceiver(cfg, e), nil
+			return newEndpointReceiver(cfg, e, e.conn.Queues()[0]), nil
 		},
 		Peer: func(cfg Config) (Peer, error) {
 			e, err := openWith(cfg, c)

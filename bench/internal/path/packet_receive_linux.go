@@ -35,6 +35,9 @@ func openPacketReceiver(cfg Config) (*packetReceiver, error) {
 	}
 	p.info.Mode = "ring"
 	r := &packetReceiver{packetSocket: p, mute: -1, parser: parser{local: cfg.Local.Port()}}
+	if cfg.Queues > 1 { // any flow may come
+		r.parser.local, r.parser.more = flowPort(cfg.Local, -cfg.Flow).Port(), uint16(2*(cfg.Queues-1))
+	}
 	r.wait[0] = unix.PollFd{Fd: int32(p.fd), Events: unix.POLLIN}
 	if err := r.setUp(cfg); err != nil {
 		return nil, errors.Join(err, r.Close())
@@ -45,7 +48,7 @@ func openPacketReceiver(cfg Config) (*packetReceiver, error) {
 // setUp binds last: before that no frame comes, and none that the filter would not
 // want.
 func (r *packetReceiver) setUp(cfg Config) error {
-	if err := setFilter(r.fd, toPort(cfg.Local.Port())); err != nil {
+	if err := setFilter(r.fd, toPorts(r.parser.local, r.parser.local+r.parser.more)); err != nil {
 		return err
 	}
 	size, count := sys.BlocksFor(cfg.Hold, ipv4Headers+cfg.Size, os.Getpagesize())
@@ -57,7 +60,20 @@ func (r *packetReceiver) setUp(cfg Config) error {
 	if r.mute, err = openMute(cfg); err != nil {
 		return err
 	}
-	return r.bind(unix.ETH_P_IP)
+	if err := r.bind(unix.ETH_P_IP); err != nil || cfg.Queues < 2 {
+		return err
+	}
+	return r.join()
+}
+
+// join makes the socket one of those of this process among which the kernel spreads
+// flows, each to one of them.
+func (r *packetReceiver) join() error {
+	group := os.Getpid()&0xffff | unix.PACKET_FANOUT_HASH<<16
+	if err := unix.SetsockoptInt(r.fd, unix.SOL_PACKET, unix.PACKET_FANOUT, group); err != nil {
+		return fmt.Errorf("set PACKET_FANOUT: %w", err)
+	}
+	return nil
 }
 
 // openMute opens a UDP socket that gets what the receiver gets, and keeps none of it.
@@ -87,8 +103,8 @@ func setFilter(fd int, filter []unix.SockFilter) error {
 	return nil
 }
 
-// toPort takes whole frames of UDP over IPv4, unfragmented, for a port.
-func toPort(port uint16) []unix.SockFilter {
+// toPorts takes whole frames of UDP over IPv4, unfragmented, for a range of ports.
+func toPorts(first, last uint16) []unix.SockFilter {
 	const (
 		protocol, fragment, headers = 14 + 9, 14 + 6, 14 // where they are in a frame
 		all                         = 1 << 18
@@ -96,12 +112,13 @@ func toPort(port uint16) []unix.SockFilter {
 	// Jumps count instructions to skip.
 	return []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: protocol},
-		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.IPPROTO_UDP, Jf: 6},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.IPPROTO_UDP, Jf: 7},
 		{Code: unix.BPF_LD | unix.BPF_H | unix.BPF_ABS, K: fragment},
-		{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: 0x3fff, Jt: 4},
+		{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: 0x3fff, Jt: 5},
 		{Code: unix.BPF_LDX | unix.BPF_B | unix.BPF_MSH, K: headers},
 		{Code: unix.BPF_LD | unix.BPF_H | unix.BPF_IND, K: headers + 2},
-		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: uint32(port), Jf: 1},
+		{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, K: uint32(first), Jf: 2},
+		{Code: unix.BPF_JMP | unix.BPF_JGT | unix.BPF_K, K: uint32(last), Jt: 1},
 		{Code: unix.BPF_RET | unix.BPF_K, K: all},
 		{Code: unix.BPF_RET | unix.BPF_K},
 	}

@@ -24,7 +24,7 @@ import (
 
 // A Path is one way of carrying datagrams. It has what the tests need that it is
 // for: Sender and Receiver for a stream, Peer, which is either side, for round
-// trips, Camera and Receiver for images. The others are nil.
+// trips, Camera and Receiver for images, Fan for several queues. The others are nil.
 type Path struct {
 	Name  string
 	Extra []Kind // what it does only when it is asked to, so that a plain bench takes a minute at most
@@ -38,6 +38,7 @@ type Path struct {
 	Receiver  func(Config) (Receiver, error)
 	Peer      func(Config) (Peer, error)
 	Camera    func(Config) (Camera, error)
+	Fan       func(cfg Config, sender bool) (*Fan, error)
 }
 
 // A Kind is what a test drives paths by. Several tests may drive them alike.
@@ -48,6 +49,7 @@ const (
 	Stream Kind = stream.Name // a Sender and a Receiver
 	Trips  Kind = rr.Name     // two Peers
 	Images Kind = camera.Name // a Camera and a Receiver
+	Queues Kind = "queues"    // two Fans
 	Load   Kind = "load"      // a Generator, which is no path's own, and a Receiver
 )
 
@@ -58,6 +60,8 @@ func (p Path) does(k Kind) bool {
 		return p.Sender != nil
 	case Load:
 		return p.Receiver != nil
+	case Queues:
+		return p.Fan != nil
 	case Trips:
 		return p.Peer != nil
 	case Images:
@@ -96,6 +100,8 @@ func (p Path) Open(k Kind, sender bool, cfg Config) (End, error) {
 		return p.Peer(cfg)
 	case k == Images && sender:
 		return p.Camera(cfg)
+	case k == Queues:
+		return p.Fan(cfg, sender)
 	case k == Load && sender:
 		return openGenerator(cfg)
 	case k == Load:
@@ -125,6 +131,8 @@ func fragments(cfg Config) int {
 type Config struct {
 	Interface string         // in the namespace of the process
 	Queue     int            // of Interface, for paths that sit on one
+	Queues    int            // of Interface, for a Fan: from 0 on
+	Flow      int            // number of this one among as many flows
 	Local     netip.AddrPort // this end's address, IPv4
 	Peer      netip.AddrPort // the other end's
 	LocalMAC  net.HardwareAddr
@@ -186,6 +194,14 @@ type Generator interface {
 	// done.
 	Generate(ctx context.Context, run uint32, d time.Duration) (stream.Sent, error)
 	End
+}
+
+// A Fan is one side of an open path over several queues: as many senders, or receivers,
+// each for a goroutine of its own.
+type Fan struct {
+	End
+	Senders   []stream.Sender
+	Receivers []stream.Receiver
 }
 
 // A Peer is either side of an open path, for round trips, with the same rule.

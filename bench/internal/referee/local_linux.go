@@ -68,14 +68,17 @@ func (l *Local) Ends(ctx context.Context) (tx, rx *End, err error) {
 
 // Ready implements Link.
 func (l *Local) Ready(row control.Row) error {
-	if row.MTU == l.mtu {
-		return nil
+	if mtu := row.MTU; mtu != l.mtu {
+		l.mtu = 0 // neither, if only one of two changes
+		if err := errors.Join(l.pair.A.SetMTU(mtu), l.pair.B.SetMTU(mtu)); err != nil {
+			return err
+		}
+		l.mtu = mtu
 	}
-	l.mtu = 0 // neither, if only one of two changes
-	if err := errors.Join(l.pair.A.SetMTU(row.MTU), l.pair.B.SetMTU(row.MTU)); err != nil {
+	n := max(1, row.Queues)
+	if err := errors.Join(l.pair.A.SetQueues(n), l.pair.B.SetQueues(n)); err != nil {
 		return err
 	}
-	l.mtu = row.MTU
 	return nil
 }
 

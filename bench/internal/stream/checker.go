@@ -67,6 +67,14 @@ type Tally struct {
 	Foreign    uint64 `json:"foreign"`   // of another run, or not of the bench at all
 }
 
+// Plus adds up what two checkers counted.
+func (t Tally) Plus(o Tally) Tally {
+	return Tally{
+		Received: t.Received + o.Received, Duplicated: t.Duplicated + o.Duplicated, Reordered: t.Reordered + o.Reordered,
+		Truncated: t.Truncated + o.Truncated, Corrupt: t.Corrupt + o.Corrupt, Foreign: t.Foreign + o.Foreign,
+	}
+}
+
 // Tally returns the counts so far.
 func (c *Checker) Tally() Tally {
 	return Tally{

@@ -59,7 +59,7 @@ func config(p control.Prepare) (path.Config, error) {
 		return path.Config{}, err
 	}
 	return path.Config{
-		Interface: p.Interface, Queue: p.Queue, Local: p.Local, Peer: p.Peer, LocalMAC: local, PeerMAC: peer,
+		Interface: p.Interface, Queue: p.Queue, Queues: p.Queues, Local: p.Local, Peer: p.Peer, LocalMAC: local, PeerMAC: peer,
 		Size: p.Size, Batch: p.Batch, MTU: p.MTU, Image: p.Image, Checksum: p.Checksum, Hold: hold(p), Keep: p.Keep,
 		RX: p.RX, TX: p.TX, Fill: p.Fill, Coalesce: udp.Coalesce{Frames: p.Frames, Delay: p.Delay},
 	}, nil
