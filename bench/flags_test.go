@@ -113,7 +113,7 @@ func TestFlagErrors(t *testing.T) {
 		{"-batch 1025", "-batch 1025"},
 		{"-runs 0 -batch 0", "-batch 0"},
 		{"-frobnicate", "not defined: -frobnicate (bench stream -h lists the flags)"},
-		{"worker bees", `no test "worker", there are stream, rr, mtu, camera, batch, rings, coalesce, rate, load, queues`},
+		{"worker bees", `no test "worker", there are stream, rr, mtu, camera, batch, rings, coalesce, rate, load, queues, forward`},
 		{"iperf3", "and the commands report, compare, check, "},
 		{"stream rr", `argument "rr": after the test`},
 		{"-runs 1 rr", `argument "rr": after the test`},

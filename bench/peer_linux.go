@@ -4,11 +4,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/xdpath/xdpath/bench/internal/control"
 	"github.com/xdpath/xdpath/bench/internal/cpu"
+	"github.com/xdpath/xdpath/bench/internal/path"
 	"github.com/xdpath/xdpath/bench/internal/referee"
 	"github.com/xdpath/xdpath/bench/internal/remote"
 )
@@ -25,7 +27,13 @@ type wire interface {
 // openWire makes the link that the options ask for. With another machine, rows that
 // name no MTU get the one that there is.
 func openWire(ctx context.Context, opts *options) (wire, error) {
-	if opts.peer.addr == "" {
+	cross := opts.plan.Test.Kind == path.Cross
+	switch {
+	case cross && opts.peer.addr != "":
+		return nil, usageError{errors.New("-peer: forward is three namespaces of one machine")}
+	case cross:
+		return referee.NewChain(workerCommand...)
+	case opts.peer.addr == "":
 		return referee.NewLocal(workerCommand...)
 	}
 	l, err := dialPeer(ctx, *opts)

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/xdpath/xdpath/bench/internal/path"
 	"github.com/xdpath/xdpath/bench/internal/report"
 	"github.com/xdpath/xdpath/bench/internal/suite"
+	"github.com/xdpath/xdpath/internal/testnet"
 )
 
 // TestSweepsEndToEnd has a look at every sweep. Books balance and every row is told
@@ -103,5 +105,42 @@ func TestLoadEndToEnd(t *testing.T) {
 	}
 	if !strings.Contains(table, "live frames") {
 		t.Errorf("no note of the generator in\n%s", table)
+	}
+}
+
+// TestForwardEndToEnd floods the middle of three from both sides, by every path.
+func TestForwardEndToEnd(t *testing.T) {
+	doc, table := measure(t, "forward -sizes 64,1472 -quick -duration 50ms")
+	modes := map[string]string{"kernel": "-", "redirect": "native", "xdp": "native copy"}
+	if len(doc.Results) != 2*len(modes) || len(doc.Env.Skipped) > 0 {
+		t.Errorf("%d results, did not run: %+v", len(doc.Results), doc.Env.Skipped)
+	}
+	for _, r := range doc.Results {
+		if r.Mode != modes[r.Path] || r.Ways == nil || r.Sent != r.Received+r.Lost || r.Loss.Sum() != r.Lost || r.Loss[loss.Unaccounted] > 0 {
+			t.Errorf("%+v", r)
+			continue
+		}
+		var sent, received uint64
+		for _, w := range r.Ways {
+			if w.Received == 0 || w.Sent != w.Received+w.Lost {
+				t.Errorf("%s: %+v", r.Path, w)
+			}
+			sent, received = sent+w.Sent, received+w.Received
+		}
+		if sent != r.Sent || received != r.Received {
+			t.Errorf("%s: ways %+v of %d sent, %d received", r.Path, r.Ways, r.Sent, r.Received)
+		}
+	}
+	if !strings.Contains(table, "C to A") {
+		t.Errorf("no ways in\n%s", table)
+	}
+}
+
+// TestForwardPeer: there is no forward between two machines.
+func TestForwardPeer(t *testing.T) {
+	testnet.Require(t)
+	var stdout, stderr bytes.Buffer
+	if got := run(strings.Fields("forward -quick -peer 127.0.0.1 -i lo"), &stdout, &stderr); got != exitUsage || !strings.Contains(stderr.String(), "three namespaces of one machine") {
+		t.Errorf("exit status %d: %s", got, stderr.String())
 	}
 }

@@ -25,6 +25,7 @@ const (
 	RXDropped   Place = "rx dropped"      // AF_XDP: too long for a frame, or out of memory
 	Filter      Place = "left to kernel"  // the XDP program did not take it
 	Socket      Place = "socket buffer"   // full: the receiver was too slow
+	Forward     Place = "forwarder full"  // the machine in the middle had no room in its TX ring
 	DeviceTX    Place = "device tx drop"  // the sending interface dropped it
 	DeviceRX    Place = "device rx drop"  // the receiving interface dropped it
 	Neighbour   Place = "no neighbour"    // it waited for the next hop's hardware address in vain
@@ -34,7 +35,7 @@ const (
 
 // order is the order of attribution. A place that counts single datagrams of
 // one socket stands before one that counts everything on an interface.
-var order = [...]Place{Send, TXInvalid, TXRing, Truncated, Corrupt, Late, RXRing, FillRing, RXDropped, Filter, Socket, DeviceTX, DeviceRX, Neighbour, LinkDown}
+var order = [...]Place{Send, TXInvalid, TXRing, Truncated, Corrupt, Late, RXRing, FillRing, RXDropped, Filter, Socket, Forward, DeviceTX, DeviceRX, Neighbour, LinkDown}
 
 // Places returns all places that the bench knows, in the order of attribution.
 func Places() []Place { return append(order[:], Unaccounted) }

@@ -14,6 +14,7 @@ func All() []Path {
 		socketPath(), socketSpinPath(), mmsgPath(), gsoPath(), wholeGSOPath(), udpConnPath(), packetPath(), asaviePath(),
 		packetConnPath(), endpointBlockPath(), endpointPath(), endpointBusyPath(), deferredPath(),
 		genericPath(), copyPath(), zeroCopyPath(), xdpPath(),
+		kernelPath(), redirectPath(),
 	}
 	for i, p := range all {
 		if stdslices.Contains([]string{"socket", "mmsg", "packet"}, p.Name) {

@@ -19,7 +19,7 @@ import (
 // through a udp.Queue.
 func endpointPath() Path {
 	return Path{
-		Name: "xdp", Fragments: true, Coalesces: true, Fan: endpointFan,
+		Name: "xdp", Fragments: true, Coalesces: true, Fan: endpointFan, Forward: openForwarder,
 		Sender:   func(cfg Config) (Sender, error) { return openEndpointSender(cfg) },
 		Receiver: func(cfg Config) (Receiver, error) { return openEndpointReceiver(cfg) },
 		Peer:     func(cfg Config) (Peer, error) { return openEndpointPeer(cfg, xsk.Adaptive) },

@@ -45,7 +45,11 @@ const (
 	timedEvery = 64
 )
 
-func openGenerator(cfg Config) (*frameGenerator, error) {
+func openGenerator(cfg Config) (*frameGenerator, error) { return newGenerator(cfg, false) }
+
+// newGenerator makes one that writes the headers of each frame anew, if they change on
+// the way: the kernel uses the pages of frames again.
+func newGenerator(cfg Config, anew bool) (*frameGenerator, error) {
 	headers, err := newTemplate(cfg)
 	if err != nil {
 		return nil, err
@@ -59,7 +63,13 @@ func openGenerator(cfg Config) (*frameGenerator, error) {
 	if g.counter, err = ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 16, MaxEntries: 1}); err != nil {
 		return nil, fmt.Errorf("make counter of the generator: %w", err)
 	}
-	g.program, err = ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.XDP, License: "MIT", Instructions: numberFrames(g.counter.FD(), len(g.headers), ifi.Index)})
+	var headersAnew asm.Instructions
+	if anew {
+		headersAnew = write(g.headers)
+	}
+	g.program, err = ebpf.NewProgram(&ebpf.ProgramSpec{
+		Type: ebpf.XDP, License: "MIT", Instructions: numberFrames(g.counter.FD(), len(g.headers), ifi.Index, headersAnew),
+	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("load program of the generator: %w", err), g.Close())
 	}
@@ -69,17 +79,19 @@ func openGenerator(cfg Config) (*frameGenerator, error) {
 // numberFrames writes the next number to where the payload begins, as a Generator of
 // package stream does, and redirects the frame to an interface. Stores are of 32 bits,
 // which are aligned there, behind the two bytes that the kernel leaves before a frame.
-func numberFrames(counter, payload, ifindex int) asm.Instructions {
+func numberFrames(counter, payload, ifindex int, headers asm.Instructions) asm.Instructions {
 	const (
 		data, end    = 0, 4 // in struct xdp_md
 		frames, last = 0, 8 // in numbered
 	)
-	return asm.Instructions{
+	begin := asm.Instructions{
 		asm.LoadMem(asm.R2, asm.R1, data, asm.Word),
 		asm.LoadMem(asm.R3, asm.R1, end, asm.Word),
 		asm.Mov.Reg(asm.R4, asm.R2),
 		asm.Add.Imm(asm.R4, int32(payload+8)),
 		asm.JGT.Reg(asm.R4, asm.R3, "short"),
+	}
+	return append(append(begin, headers...),
 		asm.LoadMapValue(asm.R5, counter, 0),
 		asm.LoadMem(asm.R6, asm.R5, frames, asm.DWord),
 		asm.Mov.Reg(asm.R7, asm.R6),
@@ -103,7 +115,7 @@ func numberFrames(counter, payload, ifindex int) asm.Instructions {
 		asm.Return(),
 		asm.Mov.Imm(asm.R0, 0).WithSymbol("short"), // XDP_ABORTED: cannot be
 		asm.Return(),
-	}
+	)
 }
 
 // Generate implements Generator.

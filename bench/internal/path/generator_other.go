@@ -14,3 +14,7 @@ func openGenerator(Config) (Generator, error) {
 }
 
 func openLoaded(cfg Config, open func(Config) (Receiver, error)) (Receiver, error) { return open(cfg) }
+
+func openCrossfire(Config) (Crossfire, error) {
+	return nil, fmt.Errorf("the generator is Linux only: %w", errors.ErrUnsupported)
+}

@@ -39,6 +39,14 @@ type Path struct {
 	Peer      func(Config) (Peer, error)
 	Camera    func(Config) (Camera, error)
 	Fan       func(cfg Config, sender bool) (*Fan, error)
+	Forward   func(a, b Leg, cfg Config) (End, error) // what lies between two interfaces
+}
+
+// A Leg is an interface of a machine that forwards, and who is at the other end of its
+// link.
+type Leg struct {
+	Interface    string
+	MAC, PeerMAC net.HardwareAddr
 }
 
 // A Kind is what a test drives paths by. Several tests may drive them alike.
@@ -50,6 +58,7 @@ const (
 	Trips  Kind = rr.Name     // two Peers
 	Images Kind = camera.Name // a Camera and a Receiver
 	Queues Kind = "queues"    // two Fans
+	Cross  Kind = "forward"   // two Crossfires, which are no path's own, and what Forward opens between them
 	Load   Kind = "load"      // a Generator, which is no path's own, and a Receiver
 )
 
@@ -62,6 +71,8 @@ func (p Path) does(k Kind) bool {
 		return p.Receiver != nil
 	case Queues:
 		return p.Fan != nil
+	case Cross:
+		return p.Forward != nil
 	case Trips:
 		return p.Peer != nil
 	case Images:
@@ -86,10 +97,10 @@ func (p Path) Open(k Kind, sender bool, cfg Config) (End, error) {
 	}
 	if n := fragments(cfg); n > 1 {
 		who := p.Name
-		if k == Load {
+		if k == Load || k == Cross {
 			who = "the generator"
 		}
-		if !p.Fragments || k == Load {
+		if !p.Fragments || k == Load || k == Cross {
 			return nil, fmt.Errorf("%d bytes of payload are more than the %d that MTU %d has room for, and %s sends no fragments", cfg.Size, cfg.MTU-ipHeaders, cfg.MTU, who)
 		}
 		// A ring has room for so many packets, and each fragment is one.
@@ -100,6 +111,8 @@ func (p Path) Open(k Kind, sender bool, cfg Config) (End, error) {
 		return p.Peer(cfg)
 	case k == Images && sender:
 		return p.Camera(cfg)
+	case k == Cross:
+		return openCrossfire(cfg)
 	case k == Queues:
 		return p.Fan(cfg, sender)
 	case k == Load && sender:
@@ -132,6 +145,7 @@ type Config struct {
 	Interface string         // in the namespace of the process
 	Queue     int            // of Interface, for paths that sit on one
 	Queues    int            // of Interface, for a Fan: from 0 on
+	Processor int            // for a Forward with threads of its own
 	Flow      int            // number of this one among as many flows
 	Local     netip.AddrPort // this end's address, IPv4
 	Peer      netip.AddrPort // the other end's
@@ -202,6 +216,16 @@ type Fan struct {
 	End
 	Senders   []stream.Sender
 	Receivers []stream.Receiver
+}
+
+// A Crossfire is a Generator that counts what comes from another one, without reading
+// the payloads.
+type Crossfire interface {
+	Generator
+	// Expect begins a run. Numbers of runs follow each other.
+	Expect(run uint32) error
+	// Arrived is how many datagrams of it have come so far.
+	Arrived(run uint32) (uint64, error)
 }
 
 // A Peer is either side of an open path, for round trips, with the same rule.

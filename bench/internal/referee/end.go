@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/xdpath/xdpath/bench/internal/control"
+	"github.com/xdpath/xdpath/bench/internal/loss"
 )
 
 // A Link is two workers and the wire between their interfaces.
@@ -21,6 +22,16 @@ type Link interface {
 	// Ready gives the wire what a row needs, its MTU above all, or tells why it
 	// cannot have that. No path is open.
 	Ready(row control.Row) error
+}
+
+// A Middle is a Link with something between its ends that forwards, while both have
+// their paths open.
+type Middle interface {
+	Link
+	Open() error
+	Mode() string
+	Counters() (loss.Counts, error)
+	Shut() error // does nothing if nothing is open
 }
 
 // How long a worker may take to answer. Waiting for a link that is down is

@@ -17,12 +17,43 @@ import (
 // without names, joined by a veth pair. All of it ends with this process, in
 // whatever way that ends.
 type Local struct {
+	crew
+	pair *testnet.Pair
+	mtu  int // of the pair
+}
+
+// A crew is the two workers of a link inside this machine.
+type crew struct {
 	command []string
-	pair    *testnet.Pair
-	mtu     int    // of the pair
 	cpus    [2]int // of the sender and of the receiver
 	workers [2]*spawn.Process
 	ends    [2]*End
+}
+
+// man starts workers in the namespaces of two interfaces, where none is alive.
+func (c *crew) man(ctx context.Context, a, b testnet.End) error {
+	for i, end := range []testnet.End{a, b} {
+		if c.ends[i] != nil && !c.ends[i].Broken() {
+			continue
+		}
+		c.workers[i].Stop()
+		w, err := spawn.Start(ctx, spawn.Config{Command: c.command, Processor: c.cpus[i], In: end.NS.Do})
+		if err != nil {
+			return fmt.Errorf("start worker in namespace of %s: %w", end.Name, err)
+		}
+		c.workers[i], c.ends[i] = w, NewEnd(w.Conn, end.Name, end.IP4, end.MAC)
+		if err := c.ends[i].Greet(); err != nil {
+			return fmt.Errorf("greet worker in namespace of %s: %w", end.Name, err)
+		}
+	}
+	return nil
+}
+
+// dismiss ends the workers.
+func (c *crew) dismiss() {
+	for _, w := range c.workers {
+		w.Stop()
+	}
 }
 
 // usualMTU is that of a link until a row wants another.
@@ -39,7 +70,7 @@ func NewLocal(command ...string) (*Local, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Local{command: command, pair: pair, mtu: usualMTU, cpus: [2]int{allowed[0], allowed[min(1, len(allowed)-1)]}}
+	l := &Local{crew: crew{command: command, cpus: [2]int{allowed[0], allowed[min(1, len(allowed)-1)]}}, pair: pair, mtu: usualMTU}
 	// Without ARP, which an AF_XDP program may swallow.
 	if err := errors.Join(pair.A.AddNeigh(pair.B.IP4, pair.B.MAC), pair.B.AddNeigh(pair.A.IP4, pair.A.MAC)); err != nil {
 		return nil, errors.Join(err, l.Close())
@@ -49,19 +80,8 @@ func NewLocal(command ...string) (*Local, error) {
 
 // Ends implements Link.
 func (l *Local) Ends(ctx context.Context) (tx, rx *End, err error) {
-	for i, end := range []testnet.End{l.pair.A, l.pair.B} {
-		if l.ends[i] != nil && !l.ends[i].Broken() {
-			continue
-		}
-		l.workers[i].Stop()
-		w, err := spawn.Start(ctx, spawn.Config{Command: l.command, Processor: l.cpus[i], In: end.NS.Do})
-		if err != nil {
-			return nil, nil, fmt.Errorf("start worker in namespace of %s: %w", end.Name, err)
-		}
-		l.workers[i], l.ends[i] = w, NewEnd(w.Conn, end.Name, end.IP4, end.MAC)
-		if err := l.ends[i].Greet(); err != nil {
-			return nil, nil, fmt.Errorf("greet worker in namespace of %s: %w", end.Name, err)
-		}
+	if err := l.man(ctx, l.pair.A, l.pair.B); err != nil {
+		return nil, nil, err
 	}
 	return l.ends[0], l.ends[1], nil
 }
@@ -84,8 +104,6 @@ func (l *Local) Ready(row control.Row) error {
 
 // Close ends the workers and gives up the namespaces.
 func (l *Local) Close() error {
-	for _, w := range l.workers {
-		w.Stop()
-	}
+	l.dismiss()
 	return l.pair.Close()
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/xdpath/xdpath/bench/internal/control"
+	"github.com/xdpath/xdpath/bench/internal/loss"
+	"github.com/xdpath/xdpath/bench/internal/path"
 	"github.com/xdpath/xdpath/bench/internal/report"
 	"github.com/xdpath/xdpath/bench/internal/suite"
 )
@@ -123,6 +125,12 @@ func (r *runner) traffic(ctx context.Context, step suite.Step, test suite.Test, 
 	if err := tx.prepare(p); err != nil {
 		return measured{}, fmt.Errorf("sender: %w", err)
 	}
+	if middle, ok := r.link.(Middle); ok {
+		if err := middle.Open(); err != nil {
+			return measured{}, err
+		}
+		defer func() { r.shut(middle) }()
+	}
 	if err := r.warmUp(ctx, step, test, tx, rx); err != nil {
 		return measured{}, fmt.Errorf("warm-up: %w", err)
 	}
@@ -132,12 +140,36 @@ func (r *runner) traffic(ctx context.Context, step suite.Step, test suite.Test, 
 	return r.window(p, test, tx, rx)
 }
 
-// window runs one window on an open path, at the rate of p.
+// shut closes what lies in the middle. What goes wrong then is worth a note.
+func (r *runner) shut(m Middle) {
+	if err := m.Shut(); err != nil {
+		r.note(err.Error())
+	}
+}
+
+// window runs one window on an open path, at the rate of p. What was lost in the middle
+// counts as the receiver's does.
 func (r *runner) window(p control.Prepare, test suite.Test, tx, rx *End) (m measured, err error) {
+	middle, forwards := r.link.(Middle)
+	var before, after loss.Counts
+	if forwards {
+		if before, err = middle.Counters(); err != nil {
+			return m, err
+		}
+	}
 	if m.sent, m.got, err = r.open(tx, rx, r.plan.Duration, p.Rate); err != nil {
 		return m, err
 	}
+	if forwards {
+		if after, err = middle.Counters(); err != nil {
+			return m, err
+		}
+		m.got.Lost = m.got.Lost.Plus(after.Since(before))
+	}
 	m.result, err = report.Compute(p, report.Side{Facts: tx.Facts, Totals: m.sent}, report.Side{Facts: rx.Facts, Totals: m.got}, test.Count)
+	if forwards {
+		m.result.Mode = middle.Mode()
+	}
 	return m, err
 }
 
@@ -166,12 +198,16 @@ func (r *runner) search(ctx context.Context, p control.Prepare, test suite.Test,
 const (
 	senderPort   = 9001
 	receiverPort = 9002
+	crossPort    = 9003 // of both, where both send
 )
 
 func question(test suite.Test, step suite.Step, role control.Role, own, other *End) control.Prepare {
 	ports := [2]uint16{senderPort, receiverPort}
 	if role == control.RoleReceiver {
 		ports = [2]uint16{receiverPort, senderPort}
+	}
+	if test.Kind == path.Cross {
+		ports = [2]uint16{crossPort, crossPort}
 	}
 	hop := own.NextHop
 	if hop == nil {

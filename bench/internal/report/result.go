@@ -62,12 +62,24 @@ type Result struct {
 	TXDemand  float64 `json:"tx_service_demand_us_per_kb"`
 	RXDemand  float64 `json:"rx_service_demand_us_per_kb"`
 
+	// Ways are those of datagrams that went both ways at once: from the sender, and back
+	// to it.
+	Ways *[2]Way `json:"ways,omitempty"`
+
 	// Images that a camera sent, and those that came whole; 0 for other tests.
 	ImagesSent     uint64 `json:"images_sent"`
 	ImagesComplete uint64 `json:"images_complete"`
 
 	Latency *Latency `json:"latency_us,omitempty"`
 	Use     *Use     `json:"use,omitempty"`
+}
+
+// A Way is what went one way.
+type Way struct {
+	Sent     uint64  `json:"sent"`
+	Received uint64  `json:"received"`
+	Lost     uint64  `json:"lost"`
+	RXPPS    float64 `json:"rx_pps"`
 }
 
 // A Latency is the distribution of the round trips of one run, in microseconds to

@@ -57,7 +57,7 @@ func TestTests(t *testing.T) {
 			want.Rows(flag.NewFlagSet("", flag.ContinueOnError))
 		}
 	}
-	if _, err := Find("relay race"); err == nil || !strings.Contains(err.Error(), `no test "relay race", there are stream, rr, mtu, camera, batch, rings, coalesce, rate, load, queues`) {
+	if _, err := Find("relay race"); err == nil || !strings.Contains(err.Error(), `no test "relay race", there are stream, rr, mtu, camera, batch, rings, coalesce, rate, load, queues, forward`) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -66,7 +66,7 @@ func (s Side) refused(n uint64, why error) {
 // All returns every test, the default first.
 func All() []Test {
 	return []Test{streamTest(), tripTest(), mtuTest(), cameraTest(),
-		batchTest(), ringsTest(), coalesceTest(), rateTest(), loadTest(), queuesTest()}
+		batchTest(), ringsTest(), coalesceTest(), rateTest(), loadTest(), queuesTest(), forwardTest()}
 }
 
 // Find returns the test of that name.

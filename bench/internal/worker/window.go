@@ -108,6 +108,9 @@ func (w *window) settle(before, after reading) {
 	lost := after.lost.Since(before.lost)
 	bundle := uint64(t.Info.Bundle)
 	_, both := w.end.(path.Peer)
+	if _, ok := w.end.(path.Crossfire); ok {
+		both = true
+	}
 	if both || w.prepare.Role == control.RoleSender {
 		lost = append(lost, loss.Count{Place: loss.DeviceTX, N: a.TXDropped - min(a.TXDropped, b.TXDropped), Each: bundle})
 	}
