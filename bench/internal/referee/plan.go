@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/xdpath/xdpath/bench/internal/control"
-	"github.com/xdpath/xdpath/bench/internal/loss"
 	"github.com/xdpath/xdpath/bench/internal/path"
 	"github.com/xdpath/xdpath/bench/internal/report"
 	"github.com/xdpath/xdpath/bench/internal/suite"
