@@ -40,7 +40,8 @@ const gatherWins = 256
 
 // chain puts a datagram into q.tx, gathered or copied. The lock is held.
 func (q *Queue) chain(o *outgoing) error {
-	frames, why := q.gather(o)
+	info := q.sock.Info() // a large value
+	frames, why := q.gather(o, &info)
 	gathered := why == nil
 	if q.conn.cfg.Gather == GatherAlways && !gathered && len(o.slices) > 0 {
 		return why
@@ -48,11 +49,11 @@ func (q *Queue) chain(o *outgoing) error {
 	if !gathered {
 		frames = q.copies(o)
 	}
-	most := min(q.sock.Info().MaxSegments, cap(q.tx))
+	most := min(info.MaxSegments, cap(q.tx))
 	switch {
 	case frames > most:
 		return ErrPieces
-	case frames > 1 && !q.sock.Info().MultiBuffer:
+	case frames > 1 && !info.MultiBuffer:
 		return errMTU
 	case len(q.tx)+frames > cap(q.tx): // with the next batch
 		return errNoRoom
@@ -93,8 +94,7 @@ var errCopied = errors.New("copied")
 
 // gather decides whether o is gathered, and tells how many frames that makes, or why
 // it is not. Its pieces are in q.region then.
-func (q *Queue) gather(o *outgoing) (frames int, why error) {
-	info := q.sock.Info()
+func (q *Queue) gather(o *outgoing, info *xsk.Info) (frames int, why error) {
 	policy := q.conn.cfg.Gather
 	if policy == GatherCopy || len(o.slices) == 0 || !info.MultiBuffer {
 		return 0, errCopied

@@ -135,6 +135,9 @@ func (q *Queue) placeGather(g *Gather, ticket xsk.Ticket) error {
 	if err != nil {
 		return err
 	}
+	if q.sock == nil {
+		return q.partsByKernel(fl, total, g.TOS)
+	}
 	st := fl.current()
 	switch {
 	case st.err != nil:
@@ -180,11 +183,7 @@ func (q *Queue) partsByKernel(fl *Flow, total int, tos uint8) error {
 			return err
 		}
 	}
-	q.flat = q.flat[:0]
-	for _, p := range q.parts {
-		q.flat = append(q.flat, p...)
-	}
-	err := q.conn.sendKernel(fl, q.flat, netip.Addr{}, tos)
+	err := q.conn.sendKernel(fl, q.flatten(), netip.Addr{}, tos)
 	if again(err) {
 		return errNoRoom
 	}
@@ -192,6 +191,15 @@ func (q *Queue) partsByKernel(fl *Flow, total int, tos uint8) error {
 		q.conn.stats.copied.Add(1)
 	}
 	return err
+}
+
+// flatten is q.parts as one piece, until it is called again.
+func (q *Queue) flatten() []byte {
+	q.flat = q.flat[:0]
+	for _, p := range q.parts {
+		q.flat = append(q.flat, p...)
+	}
+	return q.flat
 }
 
 // gatherByKernel is gatherSome on the kernel lane alone.
@@ -204,15 +212,7 @@ func (q *Queue) gatherByKernel(gs []Gather, from int) (n int, err error) {
 		if len(q.due) >= maxDue {
 			return n, errors.Join(err, ErrCookies)
 		}
-		fl := g.Flow
-		if fl == nil {
-			fl = q.conn.to(g.Dst, netip.Addr{})
-		}
-		g.Dst = fl.dst
-		total, e := q.collect(g)
-		if e == nil {
-			e = q.partsByKernel(fl, total, g.TOS)
-		}
+		e := q.placeGather(g, xsk.Ticket{})
 		switch {
 		case errors.Is(e, errNoRoom):
 			return n, err

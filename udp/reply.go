@@ -104,11 +104,7 @@ func (q *Queue) copyReply(o *Outgoing, total int) error {
 	if err := q.ahead(); err != nil {
 		return err
 	}
-	q.flat = q.flat[:0]
-	for _, p := range q.parts {
-		q.flat = append(q.flat, p...)
-	}
-	return q.conn.sendKernel(fl, q.flat, o.Src, o.TOS)
+	return q.conn.sendKernel(fl, q.flatten(), o.Src, o.TOS)
 }
 
 // errNotTurned is a reply that does not leave in the frames that it came in.

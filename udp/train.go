@@ -191,14 +191,7 @@ func (q *Queue) sendCar(t *train, launch time.Duration) (err error) {
 		}
 		g.Header = q.label[:n]
 	}
-	if q.sock != nil {
-		return q.placeGather(&g, t.ticket[0])
-	}
-	total, err := q.collect(&g)
-	if err != nil {
-		return err
-	}
-	return q.partsByKernel(g.Flow, total, 0)
+	return q.placeGather(&g, t.ticket[0])
 }
 
 // awaitRoom waits until there may be room in the ring, or frames.
