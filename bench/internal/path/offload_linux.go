@@ -29,21 +29,21 @@ func switchOffload(iface, name string, on bool) (*offload, error) {
 		return nil, fmt.Errorf("open ethtool: %w", err)
 	}
 	defer et.Close()
-	before, err := et.Features(iface)
+	before, err := feature(et, iface, name)
 	if err != nil {
-		return nil, fmt.Errorf("read offloads of %s: %w", iface, err)
+		return nil, err
 	}
-	if before[name] == on {
+	if before == on {
 		return &offload{iface, name, on}, nil
 	}
 	if err := et.Change(iface, map[string]bool{name: on}); err != nil {
 		return nil, fmt.Errorf("switch %s of %s to %t: %w", name, iface, on, err)
 	}
-	after, err := et.Features(iface)
+	after, err := feature(et, iface, name)
 	if err != nil {
-		return nil, fmt.Errorf("read offloads of %s: %w", iface, err)
+		return nil, err
 	}
-	if after[name] != on {
+	if after != on {
 		return nil, fmt.Errorf("switch %s of %s to %t: the kernel keeps it as it is", name, iface, on)
 	}
 	return &offload{iface, name, !on}, nil
@@ -56,6 +56,11 @@ func offloadOn(iface, name string) (bool, error) {
 		return false, fmt.Errorf("open ethtool: %w", err)
 	}
 	defer et.Close()
+	return feature(et, iface, name)
+}
+
+// feature tells whether a feature of iface is on.
+func feature(et *ethtool.Ethtool, iface, name string) (bool, error) {
 	features, err := et.Features(iface)
 	if err != nil {
 		return false, fmt.Errorf("read offloads of %s: %w", iface, err)

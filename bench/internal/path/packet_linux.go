@@ -63,17 +63,7 @@ func bigEndian(v uint16) uint16 {
 func (s *packetSocket) Info() Info { return s.info }
 
 // Close closes the socket. Idempotent.
-func (s *packetSocket) Close() error {
-	if s.fd < 0 {
-		return nil
-	}
-	err := unix.Close(s.fd)
-	s.fd = -1
-	if err != nil {
-		return fmt.Errorf("close packet socket: %w", err)
-	}
-	return nil
-}
+func (s *packetSocket) Close() error { return closeSocket(&s.fd, "packet socket") }
 
 // A packetSender sends frames whose headers were written when it was opened: they are
 // the same for every datagram.

@@ -158,14 +158,17 @@ func (s *udpSocket) Counters() (loss.Counts, error) {
 }
 
 // Close closes the socket. Idempotent.
-func (s *udpSocket) Close() error {
-	if s.fd < 0 {
+func (s *udpSocket) Close() error { return closeSocket(&s.fd, "UDP socket") }
+
+// closeSocket closes a descriptor that is not closed yet.
+func closeSocket(fd *int, what string) error {
+	if *fd < 0 {
 		return nil
 	}
-	err := unix.Close(s.fd)
-	s.fd = -1
+	err := unix.Close(*fd)
+	*fd = -1
 	if err != nil {
-		return fmt.Errorf("close UDP socket: %w", err)
+		return fmt.Errorf("close %s: %w", what, err)
 	}
 	return nil
 }

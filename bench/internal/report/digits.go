@@ -9,27 +9,22 @@ func Mpps(pps float64) string { return Digits(pps / 1e6) }
 
 // Digits shows as much of a number as is worth reading, in six characters for
 // all that can be expected.
-func Digits(v float64) string {
-	switch {
-	case v < 10:
-		return fmt.Sprintf("%.3f", v)
-	case v < 100:
-		return fmt.Sprintf("%.2f", v)
-	default:
-		return fmt.Sprintf("%.1f", v)
-	}
-}
+func Digits(v float64) string { return places(v, 3) }
 
 // Three shows three digits.
-func Three(v float64) string {
+func Three(v float64) string { return places(v, 2) }
+
+// places shows a number below 10 with so many places, one below 100 with one less,
+// others with two less.
+func places(v float64, n int) string {
 	switch {
 	case v < 10:
-		return fmt.Sprintf("%.2f", v)
 	case v < 100:
-		return fmt.Sprintf("%.1f", v)
+		n--
 	default:
-		return fmt.Sprintf("%.0f", v)
+		n -= 2
 	}
+	return fmt.Sprintf("%.*f", n, v)
 }
 
 // Bitrate shows bits a second with their unit.

@@ -3,7 +3,6 @@
 package suite
 
 import (
-	"flag"
 	"fmt"
 
 	"github.com/xdpath/xdpath/bench/internal/control"
@@ -17,18 +16,8 @@ func batchTest() Test {
 	return Test{
 		Name: "batch", What: "a stream, by datagrams a call", Kind: path.Stream,
 		Defaults: Defaults{Paths: "mmsg,gso,xdp", Sizes: "64", MTU: "1500"},
-		Rows: func(fs *flag.FlagSet) func(*Plan, Common) error {
-			v := values{name: "batches", usual: "1,8,32,64,128,256", quick: "1,64", least: 1, most: stream.MaxBatch}
-			v.define(fs, "datagrams a call")
-			return func(p *Plan, c Common) error {
-				all, err := v.parse(c.Quick)
-				if err != nil {
-					return err
-				}
-				p.Rows, err = sweepRows(c, "batch", all, func(r *control.Row, n int) { r.Batch = n })
-				return err
-			}
-		},
+		Rows: sweepFlag(values{name: "batches", usual: "1,8,32,64,128,256", quick: "1,64", least: 1, most: stream.MaxBatch},
+			"datagrams a call", "batch", func(r *control.Row, n int) { r.Batch = n }),
 		Traffic: streamTraffic, Carried: arrived, Count: report.OneWay,
 		Columns: sweepColumns, Notes: batchNotes,
 	}

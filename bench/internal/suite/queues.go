@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"flag"
 	"fmt"
 	"sync"
 	"time"
@@ -23,18 +22,8 @@ func queuesTest() Test {
 	return Test{
 		Name: string(path.Queues), What: "a stream on each of several queues", Kind: path.Queues,
 		Defaults: Defaults{Sizes: "64", MTU: "1500", Batch: 64},
-		Rows: func(fs *flag.FlagSet) func(*Plan, Common) error {
-			v := values{name: "queues", usual: "1,2,4", quick: "1,2", least: 1, most: control.MaxQueues}
-			v.define(fs, "queues of the interfaces")
-			return func(p *Plan, c Common) error {
-				all, err := v.parse(c.Quick)
-				if err != nil {
-					return err
-				}
-				p.Rows, err = sweepRows(c, "queues", all, func(r *control.Row, n int) { r.Queues = n })
-				return err
-			}
-		},
+		Rows: sweepFlag(values{name: "queues", usual: "1,2,4", quick: "1,2", least: 1, most: control.MaxQueues},
+			"queues of the interfaces", "queues", func(r *control.Row, n int) { r.Queues = n }),
 		Traffic: queuesTraffic, Carried: arrived, Count: report.OneWay,
 		Columns: sweepColumns, Notes: queuesNotes,
 	}

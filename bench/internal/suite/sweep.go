@@ -51,6 +51,23 @@ func (v *values) parse(quick bool) ([]int, error) {
 	return all, nil
 }
 
+// sweepFlag is the Rows of a test that has one flag, v: what tells what its values are,
+// and set puts one into a row, which is named by it.
+func sweepFlag(v values, what, name string, set func(*control.Row, int)) func(*flag.FlagSet) func(*Plan, Common) error {
+	return func(fs *flag.FlagSet) func(*Plan, Common) error {
+		v := v
+		v.define(fs, what)
+		return func(p *Plan, c Common) error {
+			all, err := v.parse(c.Quick)
+			if err != nil {
+				return err
+			}
+			p.Rows, err = sweepRows(c, name, all, set)
+			return err
+		}
+	}
+}
+
 // sweepRows are the paths at each value of a setting, those of a value together. The
 // flags of a sweep take one MTU.
 func sweepRows(c Common, name string, all []int, set func(*control.Row, int)) ([]control.Row, error) {
